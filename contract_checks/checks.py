@@ -1,0 +1,402 @@
+"""Contract → Plan: every promise becomes a check, or is listed with the reason why it is not one.
+
+Pure and offline; it runs whenever Dagster loads its definitions. Here checks get their names, which are
+known by what a rule *is* (its id, its name, or what it says), never by where it stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from contract_checks.errors import ContractError, Location, Problem
+from contract_checks.metrics import (
+    ITEMS,
+    Aggregate,
+    Columns,
+    DuplicateKeys,
+    FieldPath,
+    Metric,
+    NotNull,
+    RowCount,
+    Threshold,
+    UnparsedValues,
+    Violations,
+    field_text,
+)
+from contract_checks.model import (
+    AgeLimit,
+    Column,
+    Contract,
+    Dataset,
+    DeclaredType,
+    Documented,
+    Expectation,
+    NotChecked,
+    Section,
+    Severity,
+    Thresholds,
+    walk_columns,
+)
+
+MAX_NAME = 60
+"""The longest check name; a longer one is cut and ends in a hash of the whole."""
+
+NONE_ALLOWED = Thresholds((Threshold("mustBe", 0),))
+"""The requirement of a rule that no row may break."""
+
+
+@dataclass(frozen=True)
+class ExpectedColumn:
+    """A column as the schema checks look for it."""
+
+    field: FieldPath
+    type: DeclaredType | None
+    location: Location
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnsPresent:
+    """Every expected column is among the found ones."""
+
+    columns: tuple[ExpectedColumn, ...]
+
+
+@dataclass(frozen=True)
+class NoOtherColumns:
+    """No found column is outside the expected ones."""
+
+    columns: tuple[ExpectedColumn, ...]
+
+
+@dataclass(frozen=True)
+class TypesMatch:
+    """Every expected column that is there has its declared type."""
+
+    columns: tuple[ExpectedColumn, ...]
+
+
+Judgement = Thresholds | AgeLimit | ColumnsPresent | NoOtherColumns | TypesMatch
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise of one dataset, ready to be measured and judged.
+
+    `name` is unique in its dataset and stable: `section__subject__rule`. `column` is the column as a
+    person writes it, or None for the whole dataset. `metrics` are all that must be measured; the first is
+    the one whose value is compared. `expected` says the requirement in words.
+    """
+
+    name: str
+    dataset: str
+    section: Section
+    rule: str
+    judgement: Judgement
+    metrics: tuple[Metric, ...]
+    expected: str
+    location: Location
+    severity: Severity = "error"
+    column: str | None = None
+    id: str | None = None
+    title: str | None = None
+    description: str = ""
+    dimension: str | None = None
+    schedule: str | None = None
+    if_present: bool = False
+    incident: bool | None = None
+    tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """All that will be checked of a dataset, and all that will not."""
+
+    dataset: Dataset
+    checks: tuple[Check, ...]
+    not_checked: tuple[NotChecked, ...] = ()
+    documented: tuple[Documented, ...] = ()
+
+    def select(self, names: Iterable[str]) -> tuple[Check, ...]:
+        """The checks of those names, in the plan's order. Raises `KeyError` on a name it does not have."""
+        wanted = set(names)
+        unknown = wanted - {check.name for check in self.checks}
+        if unknown:
+            raise KeyError(f"no such check: {', '.join(sorted(unknown))}")
+        return tuple(check for check in self.checks if check.name in wanted)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a contract comes down to."""
+
+    contract: Contract
+    datasets: tuple[DatasetPlan, ...]
+
+    def dataset(self, name: str) -> DatasetPlan:
+        """The plan of the dataset of that name. Raises `KeyError` if there is none."""
+        for plan in self.datasets:
+            if plan.dataset.name == name:
+                return plan
+        raise KeyError(name)
+
+
+def plan(contract: Contract) -> Plan:
+    """Turn a contract into its plan.
+
+    Raises `ContractError` when two different rules claim one name, with both places.
+    """
+    problems: list[Problem] = []
+    datasets = tuple(
+        DatasetPlan(
+            dataset,
+            _named(dataset, [*_schema_checks(dataset), *_expectation_checks(dataset)], problems),
+            (*dataset.not_checked, *contract.not_checked),
+            (*dataset.documented, *contract.documented),
+        )
+        for dataset in contract.datasets
+    )
+    if problems:
+        raise ContractError(problems)
+    return Plan(contract, datasets)
+
+
+# --------------------------------------------------------------------------- the schema section
+
+
+def _schema_checks(dataset: Dataset) -> list[Check]:
+    stored = [(path, column) for path, column in walk_columns(dataset.columns) if not column.virtual]
+    expected = tuple(
+        ExpectedColumn(path, column.type, column.location, column.optional)
+        for path, column in stored
+        if path[-1] != ITEMS or column.type is not None
+    )
+    checks: list[Check] = []
+    if expected:
+        named = tuple(one for one in expected if one.field[-1] != ITEMS)
+        checks.append(
+            _schema_check(dataset, "columns", ColumnsPresent(named), (Columns(),), f"{len(named)} columns present")
+        )
+    if expected and dataset.compatibility == "exact":
+        top = tuple(one for one in expected if len(one.field) == 1)
+        checks.append(_schema_check(dataset, "unexpected_columns", NoOtherColumns(top), (Columns(),), "no other columns"))
+    typed = tuple(one for one in expected if one.type is not None)
+    if typed:
+        metrics = (Columns(), *(UnparsedValues(one.field) for one in typed))
+        checks.append(_schema_check(dataset, "types", TypesMatch(typed), metrics, f"{len(typed)} columns of their type"))
+    for path, column in stored:
+        checks += _column_checks(dataset, path, column)
+    key = sorted(
+        ((column.primary_key, path, column) for path, column in stored if column.primary_key is not None),
+        key=lambda part: part[0],
+    )
+    if key:
+        fields = tuple(path for _, path, _ in key)
+        subject = field_text(fields[0]) if len(fields) == 1 else None
+        what = ", ".join(field_text(path) for path in fields)
+        checks.append(
+            Check(
+                name="",
+                dataset=dataset.name,
+                section="schema",
+                rule="primaryKey",
+                judgement=NONE_ALLOWED,
+                metrics=(DuplicateKeys(fields),),
+                expected="no duplicate keys",
+                location=key[0][2].location,
+                severity=key[0][2].severity,
+                column=subject,
+                description=f"The primary key ({what}) is unique.",
+            )
+        )
+    return checks
+
+
+def _schema_check(dataset: Dataset, rule: str, judgement: Judgement, metrics: tuple[Metric, ...], expected: str) -> Check:
+    sentences = {
+        "columns": "Every promised column is there.",
+        "unexpected_columns": "There are no other columns than the promised ones.",
+        "types": "Every column has the promised type.",
+    }
+    return Check(
+        name="",
+        dataset=dataset.name,
+        section="schema",
+        rule=rule,
+        judgement=judgement,
+        metrics=metrics,
+        expected=expected,
+        location=dataset.location,
+        description=sentences[rule],
+    )
+
+
+def _column_checks(dataset: Dataset, path: FieldPath, column: Column) -> list[Check]:
+    checks = []
+    text = field_text(path)
+    common = Check(
+        name="",
+        dataset=dataset.name,
+        section="schema",
+        rule="",
+        judgement=NONE_ALLOWED,
+        metrics=(),
+        expected="",
+        location=column.location,
+        severity=column.severity,
+        column=text,
+        if_present=column.optional,
+    )
+    if column.required or column.primary_key is not None:
+        checks.append(
+            replace(
+                common,
+                rule="required",
+                metrics=(Violations(path, NotNull()),),
+                expected="no null values",
+                description=f"`{text}` is never null.",
+                location=column.required_at or column.location,
+            )
+        )
+    if column.unique:
+        checks.append(
+            replace(
+                common,
+                rule="unique",
+                metrics=(DuplicateKeys((path,)),),
+                expected="no duplicate values",
+                description=f"No two rows have the same `{text}`.",
+                location=column.unique_at or column.location,
+            )
+        )
+    return checks
+
+
+# --------------------------------------------------------------------------- expectations
+
+
+def _expectation_checks(dataset: Dataset) -> list[Check]:
+    return [_expectation_check(dataset, expectation) for expectation in dataset.expectations]
+
+
+def _expectation_check(dataset: Dataset, expectation: Expectation) -> Check:
+    requirement = expectation.requirement
+    metrics: tuple[Metric, ...] = (expectation.metric,)
+    if isinstance(requirement, Thresholds) and requirement.unit == "percent":
+        metrics = (expectation.metric, requirement.base or RowCount())
+    return Check(
+        name="",
+        dataset=dataset.name,
+        section=expectation.section,
+        rule=expectation.rule,
+        judgement=requirement,
+        metrics=metrics,
+        expected=expected_text(requirement),
+        location=expectation.location,
+        severity=expectation.severity,
+        column=field_text(expectation.field) if expectation.field else None,
+        id=expectation.id,
+        title=expectation.name,
+        description=expectation.description,
+        dimension=expectation.dimension,
+        schedule=expectation.schedule,
+        if_present=expectation.if_present,
+        incident=expectation.incident,
+        tags=expectation.tags,
+        notes=expectation.notes,
+    )
+
+
+_SIGNS = {
+    "mustBe": "=",
+    "mustNotBe": "≠",
+    "mustBeGreaterThan": ">",
+    "mustBeGreaterOrEqualTo": "≥",
+    "mustBeLessThan": "<",
+    "mustBeLessOrEqualTo": "≤",
+}
+
+
+def expected_text(requirement: Thresholds | AgeLimit) -> str:
+    """A requirement in a few signs: `≤ 5 %`, `between 1 and 9`, `at most 1 day old`."""
+    if isinstance(requirement, AgeLimit):
+        return f"at most {requirement.limit} old"
+    percent = " %" if requirement.unit == "percent" else ""
+    parts = []
+    for threshold in requirement.all_of:
+        if isinstance(threshold.value, tuple):
+            word = "between" if threshold.operator == "mustBeBetween" else "not between"
+            parts.append(f"{word} {threshold.value[0]} and {threshold.value[1]}{percent}")
+        else:
+            value = {True: "true", False: "false"}.get(threshold.value, threshold.value) if isinstance(threshold.value, bool) else threshold.value
+            parts.append(f"{_SIGNS[threshold.operator]} {value}{percent}")
+    return " and ".join(parts)
+
+
+# --------------------------------------------------------------------------- names
+
+
+def slug(text: str) -> str:
+    """`text` in `[a-z0-9_]` without double underscores, which separate the parts of a check's name."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
+    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
+
+
+def _named(dataset: Dataset, checks: Sequence[Check], problems: list[Problem]) -> tuple[Check, ...]:
+    """Give every check its name; rules that say exactly the same become one check."""
+    groups: dict[str, list[Check]] = defaultdict(list)
+    for check in checks:
+        groups[_base_name(check)].append(check)
+    named: dict[int, str] = {}
+    for base, group in groups.items():
+        distinct = list({_content(check): check for check in reversed(group)}.values())
+        by_id = [check for check in group if check.id]
+        if len(distinct) > 1 and len(by_id) > 1 and len({check.id for check in by_id}) < len(by_id):
+            first, *others = by_id
+            for other in others:
+                problems.append(
+                    Problem(
+                        f"the rule id '{other.id}' is taken: {first.location} has it too",
+                        other.location,
+                        hint="give each rule of a list an id of its own",
+                    )
+                )
+        for check in group:
+            named[id(check)] = _cut(base if len(distinct) == 1 else f"{base}__{_hash(_content(check))}")
+    unique: dict[str, Check] = {}
+    for check in checks:
+        unique.setdefault(named[id(check)], replace(check, name=named[id(check)]))
+    return tuple(unique.values())
+
+
+def _base_name(check: Check) -> str:
+    subject = slug(check.column or "")
+    if check.column and not subject:
+        subject = _hash(check.column)
+    own = slug(check.id or check.title or "") or slug(check.rule)
+    return "__".join(part for part in (check.section, subject, own) if part)
+
+
+def _content(check: Check) -> str:
+    """What a check says, whatever its place: the identity of rules without an id or name."""
+    return repr((check.rule, check.column, check.judgement, check.metrics, check.severity, check.if_present))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 7].rstrip('_')}_{_hash(name)}"
+
+
+def aggregate_field(metric: Metric) -> FieldPath | None:
+    """The field a metric reads, or None if it reads the dataset as a whole."""
+    if isinstance(metric, Aggregate | Violations | UnparsedValues):
+        return metric.field
+    return None

@@ -1,0 +1,196 @@
+"""Types: the categories contracts speak of, and the native types databases speak of.
+
+sqlglot knows how each database spells its types; here they are sorted into the logical types of ODCS
+and compared with what was declared.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, get_args
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+Category = Literal[
+    "string",
+    "integer",
+    "number",
+    "boolean",
+    "date",
+    "timestamp",
+    "time",
+    "object",
+    "map",
+    "array",
+    "vector",
+    "binary",
+    "unknown",
+]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+
+_T = exp.DataType.Type
+_BY_TYPE: dict[exp.DType, Category] = {
+    **dict.fromkeys(exp.DataType.TEXT_TYPES, "string"),
+    **dict.fromkeys(
+        (_T.UUID, _T.ENUM, _T.INET, _T.IPADDRESS, _T.IPPREFIX, _T.IPV4, _T.IPV6, _T.XML, _T.FIXEDSTRING, _T.LONGTEXT,
+         _T.MEDIUMTEXT, _T.TINYTEXT, _T.NAME),
+        "string",
+    ),
+    **dict.fromkeys((*exp.DataType.SIGNED_INTEGER_TYPES, *exp.DataType.UNSIGNED_INTEGER_TYPES), "integer"),
+    **dict.fromkeys((*exp.DataType.FLOAT_TYPES, _T.DECIMAL, _T.BIGDECIMAL, _T.DECFLOAT, _T.MONEY, _T.SMALLMONEY), "number"),
+    _T.BOOLEAN: "boolean",
+    **dict.fromkeys((_T.DATE, _T.DATE32), "date"),
+    **dict.fromkeys((_T.TIME, _T.TIMETZ), "time"),
+    **dict.fromkeys(
+        (_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMP_S, _T.TIMESTAMP_MS, _T.TIMESTAMP_NS,
+         _T.DATETIME, _T.DATETIME2, _T.DATETIME64, _T.SMALLDATETIME),
+        "timestamp",
+    ),
+    **dict.fromkeys((_T.STRUCT, _T.OBJECT, _T.NESTED, _T.JSON, _T.JSONB, _T.VARIANT, _T.SUPER), "object"),
+    _T.MAP: "map",
+    **dict.fromkeys((_T.ARRAY, _T.LIST), "array"),
+    _T.VECTOR: "vector",
+    **dict.fromkeys((_T.BINARY, _T.VARBINARY, _T.BLOB, _T.LONGBLOB, _T.MEDIUMBLOB, _T.TINYBLOB, _T.BIT), "binary"),
+}  # fmt: skip
+
+_WITH_TIMEZONE = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMETZ}
+_OPEN_DOCUMENTS = {_T.JSON, _T.JSONB, _T.VARIANT, _T.SUPER}
+
+# Spellings of one type. A length or precision still has to agree where the contract declares one.
+_ALIASES: dict[exp.DType, exp.DType] = {
+    _T.TEXT: _T.VARCHAR,
+    _T.NVARCHAR: _T.VARCHAR,
+    _T.LONGTEXT: _T.VARCHAR,
+    _T.MEDIUMTEXT: _T.VARCHAR,
+    _T.NCHAR: _T.CHAR,
+    _T.BPCHAR: _T.CHAR,
+    _T.DATETIME: _T.TIMESTAMP,
+    _T.TIMESTAMPNTZ: _T.TIMESTAMP,
+    _T.TIMESTAMPLTZ: _T.TIMESTAMPTZ,
+    _T.BLOB: _T.VARBINARY,
+    _T.BINARY: _T.VARBINARY,
+    _T.LIST: _T.ARRAY,
+    _T.JSONB: _T.JSON,
+}
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str, dialect: str) -> exp.DataType | None:
+    """The native type `text` in the spelling of `dialect` (a sqlglot name), or None if it is not one."""
+    if not text.strip():
+        return None
+    try:
+        return exp.DataType.build(text, dialect=dialect)
+    except (SqlglotError, ValueError):
+        return None
+
+
+def category_of(text: str, dialect: str) -> Category:
+    """The logical category of a native type; `unknown` when the database's word is not one we know."""
+    parsed = parse_type(text, dialect)
+    return _BY_TYPE.get(parsed.this, "unknown") if parsed is not None else "unknown"
+
+
+def satisfied_categories(text: str, category: str, dialect: str) -> frozenset[Category]:
+    """Every category that a column of this native type satisfies.
+
+    A decimal without decimals is an integer as well; a JSON document may be an object, map or array
+    (which of them is then a question to the cells); the fields of a struct and the entries of a map are
+    both objects. An integer is not a number, nor the other way round (a decision of this project).
+    """
+    parsed = parse_type(text, dialect)
+    categories: set[Category] = set()
+    if category in CATEGORIES and category != "unknown":
+        categories.add(category)  # type: ignore[arg-type]
+    if parsed is None:
+        return frozenset(categories)
+    if parsed.this is _T.DECIMAL and len(parsed.expressions) == 2 and parsed.expressions[1].name == "0":
+        categories |= {"integer", "number"}
+    if parsed.this in _OPEN_DOCUMENTS:
+        categories |= {"object", "map", "array"}
+    if parsed.this is _T.MAP:
+        categories.add("object")
+    if parsed.this is _T.ARRAY:
+        categories.add("vector")
+    return frozenset(categories)
+
+
+def is_open_document(text: str, dialect: str) -> bool:
+    """Whether the native type holds JSON-like documents, whose shape only the cells tell."""
+    parsed = parse_type(text, dialect)
+    return parsed is not None and parsed.this in _OPEN_DOCUMENTS
+
+
+def is_float(text: str, dialect: str) -> bool:
+    """Whether the native type is a binary floating-point number, which may be NaN."""
+    parsed = parse_type(text, dialect)
+    return parsed is not None and parsed.this in exp.DataType.FLOAT_TYPES
+
+
+def has_timezone(text: str, dialect: str) -> bool:
+    """Whether the native type carries a time zone."""
+    parsed = parse_type(text, dialect)
+    return parsed is not None and parsed.this in _WITH_TIMEZONE
+
+
+def same_native_type(declared: str, found: str, dialect: str) -> bool | None:
+    """Whether `found` is the native type `declared`; None when `declared` is no type of `dialect`.
+
+    Aliases of one type are equal. Lengths, precisions, fields and item types count only where the
+    declaration states them.
+    """
+    want, have = parse_type(declared, dialect), parse_type(found, dialect)
+    if want is None:
+        return None
+    if have is None:
+        return declared.strip().lower() == found.strip().lower()
+    # sqlglot fills in default precisions (DuckDB's NUMERIC is DECIMAL(18,3)); they were not declared.
+    return _same(want, have, stated="(" in declared)
+
+
+def _same(want: exp.DataType, have: exp.DataType, stated: bool = True) -> bool:
+    if _ALIASES.get(want.this, want.this) is not _ALIASES.get(have.this, have.this):
+        return False
+    if not want.expressions or not (stated or want.args.get("nested")):
+        return True
+    if want.args.get("nested") or have.args.get("nested"):
+        return len(want.expressions) == len(have.expressions) and all(
+            _same_part(one, other) for one, other in zip(want.expressions, have.expressions, strict=True)
+        )
+    found = [part.name for part in have.expressions]
+    return [part.name for part in want.expressions] == found[: len(want.expressions)]
+
+
+def _same_part(want: exp.Expr, have: exp.Expr) -> bool:
+    if isinstance(want, exp.ColumnDef) and isinstance(have, exp.ColumnDef):
+        return want.name.lower() == have.name.lower() and _same_part(want.args["kind"], have.args["kind"])
+    if isinstance(want, exp.DataType) and isinstance(have, exp.DataType):
+        return _same(want, have)
+    return bool(want == have)
+
+
+@lru_cache(maxsize=4096)
+def field_type(text: str, path: tuple[str, ...], dialect: str) -> str | None:
+    """The native type at a field path below a column of type `text`; None when there is no such field.
+
+    `path` holds names of fields, and `[]` for the items of an array. Below a JSON document every path is
+    itself a JSON document.
+    """
+    parsed = parse_type(text, dialect)
+    for segment in path:
+        if parsed is None:
+            return None
+        if parsed.this in _OPEN_DOCUMENTS:
+            return text if parsed.this is not _T.VARIANT else "VARIANT"
+        inner: exp.Expr | None = None
+        if segment == "[]":
+            inner = parsed.expressions[0] if parsed.this in (_T.ARRAY, _T.LIST) and parsed.expressions else None
+        elif parsed.this in (_T.STRUCT, _T.OBJECT, _T.NESTED):
+            named = [part for part in parsed.expressions if isinstance(part, exp.ColumnDef)]
+            exact = [part for part in named if part.name == segment]
+            folded = [part for part in named if part.name.lower() == segment.lower()]
+            match = exact[0] if exact else folded[0] if len(folded) == 1 else None
+            inner = match.args.get("kind") if match is not None else None
+        parsed = inner if isinstance(inner, exp.DataType) else None
+    return parsed.sql(dialect=dialect) if parsed is not None else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.metrics import (
     ITEMS,
-    Aggregate,
+    Bound,
     Columns,
     DuplicateKeys,
     FieldPath,
@@ -115,12 +115,16 @@ class Check:
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """All that will be checked of a dataset, and all that will not."""
+    """All that will be checked of a dataset, and all that will not.
+
+    `siblings` are all datasets of the contract: foreign keys and users' queries may reach them.
+    """
 
     dataset: Dataset
     checks: tuple[Check, ...]
     not_checked: tuple[NotChecked, ...] = ()
     documented: tuple[Documented, ...] = ()
+    siblings: tuple[Dataset, ...] = ()
 
     def select(self, names: Iterable[str]) -> tuple[Check, ...]:
         """The checks of those names, in the plan's order. Raises `KeyError` on a name it does not have."""
@@ -158,6 +162,7 @@ def plan(contract: Contract) -> Plan:
             _named(dataset, [*_schema_checks(dataset), *_expectation_checks(dataset)], problems),
             (*dataset.not_checked, *contract.not_checked),
             (*dataset.documented, *contract.documented),
+            contract.datasets,
         )
         for dataset in contract.datasets
     )
@@ -281,7 +286,34 @@ def _column_checks(dataset: Dataset, path: FieldPath, column: Column) -> list[Ch
 
 
 def _expectation_checks(dataset: Dataset) -> list[Check]:
-    return [_expectation_check(dataset, expectation) for expectation in dataset.expectations]
+    bounded = {
+        metric.field
+        for expectation in dataset.expectations
+        if isinstance(metric := expectation.metric, Violations)
+        and isinstance(metric.condition, Bound)
+        and metric.condition.operator in ("<", "<=")
+        and expectation.severity == "error"
+    }
+    return [
+        _expectation_check(dataset, replace(one, metric=_without_nan(one.metric)) if _is_lower(one, bounded) else one)
+        for one in dataset.expectations
+    ]
+
+
+def _is_lower(expectation: Expectation, bounded: set[FieldPath]) -> bool:
+    """Whether it is a lower bound on a field that has an upper one, which counts the NaNs (see `Bound`)."""
+    metric = expectation.metric
+    return (
+        isinstance(metric, Violations)
+        and isinstance(metric.condition, Bound)
+        and metric.condition.operator in (">", ">=")
+        and metric.field in bounded
+    )
+
+
+def _without_nan(metric: Metric) -> Metric:
+    assert isinstance(metric, Violations) and isinstance(metric.condition, Bound)
+    return replace(metric, condition=replace(metric.condition, nan=False))
 
 
 def _expectation_check(dataset: Dataset, expectation: Expectation) -> Check:
@@ -394,9 +426,3 @@ def _hash(text: str) -> str:
 def _cut(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 7].rstrip('_')}_{_hash(name)}"
 
-
-def aggregate_field(metric: Metric) -> FieldPath | None:
-    """The field a metric reads, or None if it reads the dataset as a whole."""
-    if isinstance(metric, Aggregate | Violations | UnparsedValues):
-        return metric.field
-    return None

@@ -41,7 +41,10 @@ class NotNull:
 
 @dataclass(frozen=True)
 class Bound:
-    """The value compares to `limit` by `operator`. NaN satisfies no bound.
+    """The value compares to `limit` by `operator`.
+
+    NaN satisfies no bound. So that it is counted once where a column has bounds on both sides, the lower
+    one then leaves it to the upper one (`nan` is False); databases sort NaN above every number.
 
     A `str` limit on a date, time or timestamp column has been parsed by the dialect into a `date`,
     `time` or `datetime`; a `datetime` limit with a time zone compares instants.
@@ -49,6 +52,7 @@ class Bound:
 
     operator: Literal[">=", ">", "<=", "<"]
     limit: Scalar
+    nan: bool = True
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,8 @@ class Measurement:
     """What came of measuring a metric: a `value`, or an `error` that says why there is none.
 
     `rows` are the rows involved where that is another number than `value`. `sql` is the statement that
-    reproduces the value; `answered_by` the tier that gave it.
+    reproduces the value; `answered_by` the tier that gave it. `offenders` are a few of the
+    offending keys or values, each followed by how many rows have it where that was counted.
     """
 
     metric: Metric
@@ -236,6 +241,7 @@ class Measurement:
     error: str | None = None
     sql: str | None = None
     answered_by: Literal["catalogue", "scan", "query"] = "scan"
+    offenders: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
-from contract_checks.datatypes import Category
+from contract_checks.datatypes import Category, category_of
 from contract_checks.errors import Location, Problem
 from contract_checks.metrics import ITEMS, FieldPath, Metric, Threshold
 
@@ -204,13 +204,17 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Server:
-    """Where a contract says its data lives. `properties` are the dialect's own keys, for `sources/` to read."""
+    """Where a contract says its data lives. `properties` are the dialect's own keys, for `sources/` to read.
+
+    `unusable` says why it cannot be asked, for example because a variable of the environment is not set.
+    """
 
     name: str
     type: str
     location: Location
     environment: str = ""
     properties: tuple[tuple[str, Any], ...] = ()
+    unusable: str = ""
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a property of the server, or `default`."""
@@ -293,3 +297,22 @@ def exact_duration(duration: Duration) -> timedelta | None:
     """The duration as a `timedelta`, or None where only a calendar can tell (months, years)."""
     seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}.get(duration.unit)
     return None if seconds is None else timedelta(seconds=duration.count * seconds)
+
+
+def declared_categories(dataset: Dataset) -> dict[FieldPath, Category]:
+    """The one category promised for each field, for storage that has no types of its own.
+
+    Where a dialect's type stands for a family (OpenMetadata's decimals and floats), the type's own word
+    decides; a type that leaves it open is not in the result.
+    """
+    found: dict[FieldPath, Category] = {}
+    for path, column in walk_columns(dataset.columns):
+        if column.type is None:
+            continue
+        if len(column.type.categories) == 1:
+            found[path] = next(iter(column.type.categories))
+            continue
+        by_word = category_of(column.type.native or column.type.text, "duckdb")
+        if by_word != "unknown" and (not column.type.categories or by_word in column.type.categories):
+            found[path] = by_word
+    return found

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import yaml
 
@@ -28,6 +28,10 @@ MAX_NODES = 200_000
 """The largest number of YAML nodes after aliases are expanded."""
 MAX_DEPTH = 64
 """The deepest nesting that is read."""
+MAX_DIGITS = 1_000
+"""The most digits a number may have, written out."""
+
+_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -35,7 +39,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _Loader(_Base):  # type: ignore[misc]
     """PyYAML's loader with the implicit types of YAML 1.2 and no others."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
 
 _IMPLICIT: tuple[tuple[str, str, str], ...] = (
@@ -49,6 +53,7 @@ _IMPLICIT: tuple[tuple[str, str, str], ...] = (
     ),
     ("tag:yaml.org,2002:merge", r"^<<$", "<"),
 )
+_PATTERNS = {tag.rsplit(":", 1)[-1]: pattern for tag, pattern, _ in _IMPLICIT}
 for _tag, _pattern, _first in _IMPLICIT:
     _Loader.add_implicit_resolver(_tag, re.compile(_pattern), ["" if letter == "\0" else letter for letter in _first])
 
@@ -105,12 +110,12 @@ def read_document(path: str | Path, max_bytes: int = MAX_BYTES) -> Document:
     try:
         size = Path(path).stat().st_size
         if size > max_bytes:
-            raise ContractError(
-                [_problem(file, f"the file has {size:,} bytes; a contract may have {max_bytes:,} at most", "split it")]
-            )
+            message = f"the file has {size:,} bytes; a contract may have {max_bytes:,} at most"
+            raise ContractError([_problem(file, message, "split it")])
         text = Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ContractError([_problem(file, f"the file is not UTF-8 text: {error.reason} at byte {error.start}")]) from error
+        message = f"the file is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise ContractError([_problem(file, message)]) from error
     except OSError as error:
         raise ContractError([_problem(file, f"the file cannot be read: {error.strerror or error}")]) from error
     return parse_document(text, file, max_bytes)
@@ -119,22 +124,19 @@ def read_document(path: str | Path, max_bytes: int = MAX_BYTES) -> Document:
 def parse_document(text: str, file: str = "<text>", max_bytes: int = MAX_BYTES) -> Document:
     """Parse YAML `text` that came from `file`. Raises `ContractError` as `read_document` does."""
     if len(text) > max_bytes:
-        raise ContractError(
-            [_problem(file, f"the text has {len(text):,} characters; a contract may have {max_bytes:,} at most", "split it")]
-        )
+        message = f"the text has {len(text):,} characters; a contract may have {max_bytes:,} at most"
+        raise ContractError([_problem(file, message, "split it")])
     try:
-        loader = _Loader(text)
+        loader = _Loader(_as_yaml(text))
         try:
             node = loader.get_single_node()
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        parts = [part for part in (error.problem, error.context) if part]
-        raise ContractError([_problem(file, f"not valid YAML: {', '.join(parts)}", line=line)]) from error
+        raise ContractError([_syntax_problem(error, text, file)]) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ContractError([_problem(file, f"not valid YAML: {error}")]) from error
+        message = str(error).partition("\n")[0]
+        raise ContractError([_problem(file, f"not valid YAML: {message}")]) from error
     if node is None:
         raise ContractError([_problem(file, "the file is empty", "a contract is a YAML mapping")])
     builder = _Builder(file)
@@ -142,6 +144,28 @@ def parse_document(text: str, file: str = "<text>", max_bytes: int = MAX_BYTES) 
     if builder.problems:
         raise ContractError(builder.problems)
     return Document(file, data, hashlib.sha256(text.encode()).hexdigest(), builder.lines)
+
+
+def _as_yaml(text: str) -> str:
+    """JSON as YAML reads it: YAML has no surrogate pairs, in which JSON may spell an emoji."""
+    if not text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        return text
+
+    def letter(match: re.Match[str]) -> str:
+        high, low = int(match[2], 16), int(match[3], 16)
+        return match[1] + chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+
+    return _SURROGATES.sub(letter, text)
+
+
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    number = mark.line + 1 if mark else 1
+    said = ", ".join(part for part in (error.problem, error.context) if part)
+    lines = text.splitlines()
+    line = lines[number - 1] if number <= len(lines) else ""
+    tab = "\t" in line[: len(line) - len(line.lstrip())]
+    return _problem(file, f"not valid YAML: {said}", "a tab cannot indent; use spaces" if tab else "", number)
 
 
 def _problem(file: str, message: str, hint: str = "", line: int = 1, path: KeyPath = ()) -> Problem:
@@ -158,11 +182,8 @@ class _Builder:
         self._nodes = 0
 
     def build(self, node: yaml.Node, path: KeyPath, parents: frozenset[int]) -> Value:
-        self._nodes += 1
         line = node.start_mark.line + 1
-        if self._nodes > MAX_NODES:
-            message = f"the YAML grows beyond {MAX_NODES:,} nodes when its aliases are expanded"
-            raise ContractError([_problem(self.file, message, line=line)])
+        self._count(line)
         if len(path) > MAX_DEPTH:
             raise ContractError([_problem(self.file, f"the YAML is nested deeper than {MAX_DEPTH} levels", line=line)])
         if id(node) in parents:
@@ -175,7 +196,13 @@ class _Builder:
         if isinstance(node, yaml.SequenceNode):
             inside = parents | {id(node)}
             return [self.build(item, (*path, index), inside) for index, item in enumerate(node.value)]
-        return self._scalar(node, path)
+        return self._scalar(node, path) if isinstance(node, yaml.ScalarNode) else None
+
+    def _count(self, line: int) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            message = f"the YAML grows beyond {MAX_NODES:,} nodes when its aliases are expanded"
+            raise ContractError([_problem(self.file, message, line=line)])
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath, parents: frozenset[int]) -> Value:
         values: dict[str, Any] = {}
@@ -183,10 +210,11 @@ class _Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if key_node.tag == "tag:yaml.org,2002:merge":
-                merged += self._merged(value_node, path, line)
+                merged += self._merged(value_node, path, line, parents)
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
-                self.problems.append(_problem(self.file, "a key must be text, not a list or mapping", line=line, path=path))
+                message = "a key must be text, not a list or mapping"
+                self.problems.append(_problem(self.file, message, line=line, path=path))
                 continue
             key = key_node.value
             if key in values:
@@ -201,36 +229,51 @@ class _Builder:
                 values[key_node.value] = self.build(value_node, (*path, key_node.value), parents)
         return values
 
-    def _merged(self, node: yaml.Node, path: KeyPath, line: int) -> list[tuple[yaml.Node, yaml.Node]]:
-        mappings = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    def _merged(
+        self, node: yaml.Node, path: KeyPath, line: int, parents: frozenset[int]
+    ) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The pairs that `<<` brings in, nearest first; a mapping may bring in others in turn."""
+        if id(node) in parents:
+            raise ContractError([_problem(self.file, "an alias contains itself", line=line, path=path)])
+        inside = parents | {id(node)}
+        if isinstance(node, yaml.SequenceNode):
+            return [pair for mapping in node.value for pair in self._merged(mapping, path, line, inside)]
+        if not isinstance(node, yaml.MappingNode):
+            self.problems.append(_problem(self.file, "'<<' must name a mapping", line=line, path=path))
+            return []
         pairs: list[tuple[yaml.Node, yaml.Node]] = []
-        for mapping in mappings:
-            if isinstance(mapping, yaml.MappingNode):
-                pairs += mapping.value
+        further: list[tuple[yaml.Node, yaml.Node]] = []
+        for key_node, value_node in node.value:
+            self._count(line)
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                further += self._merged(value_node, path, line, inside)
             else:
-                self.problems.append(_problem(self.file, "'<<' must name a mapping", line=line, path=path))
-        return pairs
+                pairs.append((key_node, value_node))
+        return pairs + further
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Value:
         text, kind = str(node.value), str(node.tag).rsplit(":", 1)[-1]
+        line = node.start_mark.line + 1
+        if kind in ("str", "timestamp"):
+            return text
+        if kind not in ("null", "bool", "int", "float"):
+            self.problems.append(_problem(self.file, f"the YAML tag '{node.tag}' is not allowed", line=line, path=path))
+            return text
+        if not re.match(_PATTERNS[kind], text):
+            self.problems.append(_problem(self.file, f"'{text[:40]}' is no {kind}", "remove the tag", line, path))
+            return text
         if kind == "null":
             return None
         if kind == "bool":
             return text.lower() == "true"
-        if kind == "int":
-            try:
-                return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-            except ValueError:  # more digits than Python converts at once
-                return Decimal(text)
-        if kind == "float":
-            lowered = text.lower()
-            if lowered.endswith((".inf", ".nan")):
-                return float(lowered.replace(".", ""))
-            return Decimal(text)
-        if kind not in ("str", "timestamp"):
-            line = node.start_mark.line + 1
-            self.problems.append(_problem(self.file, f"the YAML tag '{node.tag}' is not allowed", line=line, path=path))
-        return text
+        if kind == "float" and text.lower().endswith((".inf", ".nan")):
+            return float(text.lower().replace(".", ""))
+        number = Decimal(int(text[:MAX_DIGITS], 0)) if text[:2] in ("0o", "0x") else Decimal(text)
+        if len(text) > 2 * MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
+            message = f"the number '{text[:20]}…' has more than {MAX_DIGITS:,} digits"
+            self.problems.append(_problem(self.file, message, line=line, path=path))
+            return text
+        return int(number) if kind == "int" else number
 
 
 def _leaves(value: Value, path: KeyPath) -> Iterator[tuple[KeyPath, Value]]:

@@ -1,3 +1,152 @@
 """What a source is: a place that answers scans, all of one session from one snapshot."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from contract_checks.errors import SourceError
+from contract_checks.metrics import Measurement, Metric, Violations
+from contract_checks.model import Dataset
+from contract_checks.scans import OFFENDERS, Compiled, Scan, split, without
+from contract_checks.sql import Relation
+from contract_checks.values import breaks
+
+
+class QueryError(SourceError):
+    """The source refused one statement; the session goes on."""
+
+
+class MissingTableError(SourceError):
+    """The source has no such table or file."""
+
+
+class Source(ABC):
+    """Somewhere data lives. Opening a session is the only thing that connects.
+
+    `name` is how a person knows it; it never holds a password.
+    """
+
+    name: str
+
+    @abstractmethod
+    def session(self, datasets: Sequence[Dataset]) -> AbstractContextManager[Session]:
+        """A session whose answers all come from one snapshot.
+
+        `datasets` are all the datasets of the contract, since queries and foreign keys may name any of
+        them. Raises `SourceError` if the source cannot be reached.
+        """
+
+
+class Session(ABC):
+    """One connection in one read-only transaction."""
+
+    def __init__(self, datasets: Sequence[Dataset]) -> None:
+        self.datasets = tuple(datasets)
+        self._statements: list[str] = []
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """Every statement that asked for data so far (catalogue look-ups are not among them)."""
+        return tuple(self._statements)
+
+    @abstractmethod
+    def relation(self, dataset: Dataset) -> Relation:
+        """The dataset's table or files. Raises `MissingTableError` if there are none."""
+
+    @abstractmethod
+    def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement.
+
+        Raises `QueryError` if the source refuses it; what was asked before and after stays answerable.
+        """
+
+    def prepare_queries(self) -> None:
+        """Called once before the first user's query; a source may make names resolvable here."""
+
+    def targets(self) -> Mapping[str, Relation | str]:
+        """The relations that foreign keys may point to, by physical and by plain name, or why there is none."""
+        found: dict[str, Relation | str] = {}
+        for dataset in self.datasets:
+            try:
+                relation: Relation | str = self.relation(dataset)
+            except SourceError as error:
+                relation = str(error)
+            found[dataset.name] = relation
+            found[dataset.physical_name] = relation
+        return found
+
+    def measure(self, compiled: Compiled, relation: Relation) -> dict[Metric, Measurement]:
+        """Run the scans. A statement that fails makes only its own metrics errored."""
+        found: dict[Metric, Measurement] = {one.metric: one for one in compiled.known}
+        if any(scan.kind == "query" for scan in compiled.scans):
+            self.prepare_queries()
+        for scan in compiled.scans:
+            found |= {one.metric: one for one in self._answer(scan, relation)}
+        return found
+
+    def _answer(self, scan: Scan, relation: Relation) -> Iterable[Measurement]:
+        try:
+            return _measurements(scan, self.run(scan.sql))
+        except QueryError as error:
+            if scan.kind != "aggregate" or len(scan.metrics) == 1:
+                return [Measurement(metric, error=str(error), sql=scan.sql) for metric in scan.metrics]
+        return self._isolate(scan, relation)
+
+    def _isolate(self, scan: Scan, relation: Relation) -> Iterable[Measurement]:
+        """Find the metrics that made a shared scan fail, then ask for the others together once more.
+
+        The second shared scan, not the single ones, gives the values, so that they come from one moment.
+        """
+        culprits: dict[Metric, Measurement] = {}
+        for part in split(scan, relation):
+            try:
+                self.run(part.sql)
+            except QueryError as error:
+                culprits[part.metrics[0]] = Measurement(part.metrics[0], error=str(error), sql=part.sql)
+        rest = without(scan, culprits, relation) if culprits else None
+        if rest is None:
+            return culprits.values() or [Measurement(metric, error="the scan failed") for metric in scan.metrics]
+        try:
+            return [*culprits.values(), *_measurements(rest, self.run(rest.sql))]
+        except QueryError as error:
+            return [*culprits.values(), *(Measurement(metric, error=str(error), sql=rest.sql) for metric in rest.metrics)]
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """`fetch`, with the statement noted."""
+        self._statements.append(sql)
+        return self.fetch(sql)
+
+
+def _measurements(scan: Scan, rows: list[tuple[Any, ...]]) -> list[Measurement]:
+    if scan.kind == "aggregate":
+        return [Measurement(metric, value, sql=scan.sql) for metric, value in zip(scan.metrics, rows[0], strict=True)]
+    metric = scan.metrics[0]
+    if scan.kind == "duplicates":
+        keys, carriers = (int(rows[0][-2]), int(rows[0][-1])) if rows else (0, 0)
+        return [Measurement(metric, keys, rows=carriers, sql=scan.sql, offenders=tuple(row[:-2] for row in rows))]
+    if scan.kind == "orphans":
+        count = int(rows[0][-1]) if rows else 0
+        return [Measurement(metric, count, sql=scan.sql, offenders=tuple(row[:-1] for row in rows))]
+    if scan.kind == "query":
+        return [_one_cell(metric, rows, scan.sql)]
+    assert isinstance(metric, Violations)
+    try:
+        broken = [(value, int(count)) for value, count in rows if breaks(metric.condition, value)]
+    except ValueError as error:
+        return [Measurement(metric, error=str(error), sql=scan.sql)]
+    return [Measurement(metric, sum(count for _, count in broken), sql=scan.sql, offenders=tuple(broken[:OFFENDERS]))]
+
+
+def _one_cell(metric: Metric, rows: list[tuple[Any, ...]], sql: str) -> Measurement:
+    """The single cell of a user's query; anything else is no answer (neither passed nor failed)."""
+    if not rows:
+        return Measurement(metric, error="the query returned no row; it must return one value", sql=sql)
+    if len(rows) > 1 or len(rows[0]) > 1:
+        shape = f"{'more than one row' if len(rows) > 1 else '1 row'} × {len(rows[0])} columns"
+        return Measurement(metric, error=f"the query returned {shape}; it must return one value", sql=sql)
+    if rows[0][0] is None:
+        return Measurement(metric, error="the query returned NULL; it must return a value", sql=sql)
+    return Measurement(metric, rows[0][0], sql=sql, answered_by="query")

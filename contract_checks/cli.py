@@ -1,0 +1,341 @@
+"""The command line: `contract-checks lint` and `contract-checks test`.
+
+A command line is parsed into a frozen value (`ToLint`, `ToTest`), that value is run into results, the
+results are rendered, and only then something is printed. Results go to stdout; progress, warnings and
+whatever else is meant for a person go to stderr.
+
+The stages are imported inside the functions that need them: sqlglot, pydantic and SQLAlchemy take most
+of a second, and `--help`, shell completion and a mistyped option should not wait for them.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
+
+from contract_checks import __version__
+
+if TYPE_CHECKING:
+    from contract_checks.checks import Plan
+    from contract_checks.errors import ContractError
+    from contract_checks.model import Contract
+    from contract_checks.reports import FormatName, Linted, NotEvaluated, Printable
+    from contract_checks.results import Report
+
+    Progress: TypeAlias = Callable[[str, int, int], None]
+
+EXIT_CODES = """\
+Exit codes: 0 everything passed (warnings are allowed); 1 a check of severity error failed;
+2 a contract could not be read, a check could not be evaluated, or the command line is wrong.
+"""
+LINT_EXIT_CODES = "Exit codes: 0 no errors (warnings are allowed); 2 a file could not be read or has errors."
+
+
+# --------------------------------------------------------------------------- parsed
+
+
+@dataclass(frozen=True)
+class ToLint:
+    """What to lint, as the command line said it."""
+
+    paths: tuple[str, ...]
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class ToTest:
+    """What to test and where its data is, as the command line said it. No `checks` or `datasets` means all."""
+
+    paths: tuple[str, ...]
+    server: str | None = None
+    source: str | None = None
+    checks: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+
+
+class UnknownNameError(click.UsageError):
+    """A `--check` or `--dataset` that no contract has."""
+
+
+_paths = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON: an object for one file, a list for more.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="contract-checks")
+def commands() -> None:
+    """Check data against its contract.
+
+    A contract is a YAML or JSON file of the Open Data Contract Standard or of OpenMetadata.
+    """
+
+
+@commands.command(epilog=LINT_EXIT_CODES)
+@_paths
+@click.option("--strict", is_flag=True, help="Treat every warning as an error.")
+@_json
+def lint(paths: tuple[str, ...], strict: bool, as_json: bool) -> None:
+    """Read contracts, without their data, and say what is wrong with them.
+
+    PATH is a contract file, or a folder whose *.yaml, *.yml and *.json files are all contracts. Of every
+    file you learn how many of its clauses are checked, how many are only shown, and which promise is
+    not checked, and why.
+    """
+    results = run_lint(ToLint(paths, strict))
+    _print(results[0] if as_json and _is_one_file(paths) else results, "json" if as_json else "text")
+    raise click.exceptions.Exit(max(result.exit_code for result in results))
+
+
+@commands.command(epilog=EXIT_CODES)
+@_paths
+@click.option("--server", metavar="NAME", help="Which of the contract's servers has the data.")
+@click.option(
+    "--source",
+    metavar="URL",
+    help="Where the data is instead: a SQLAlchemy URL, or a file or folder of Parquet, CSV or JSON.",
+)
+@click.option("--check", "checks", metavar="NAME", multiple=True, help="Only this check; may be repeated.")
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset; may be repeated.")
+@_json
+def test(
+    paths: tuple[str, ...],
+    server: str | None,
+    source: str | None,
+    checks: tuple[str, ...],
+    datasets: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Check data against contracts.
+
+    PATH is a contract file, or a folder whose *.yaml, *.yml and *.json files are all contracts. The data is
+    only ever read.
+    """
+    wanted = ToTest(paths, server, source, checks, datasets)
+    with _progress() as progress:
+        results: list[Report | NotEvaluated] = []
+        for result in run_test(wanted, progress):
+            _warn(result, as_json)
+            if not as_json:
+                _print(result, "text", after=bool(results))
+            results.append(result)
+    if as_json:
+        _print(results[0] if _is_one_file(paths) else results, "json")
+    raise click.exceptions.Exit(max(result.exit_code for result in results))
+
+
+# --------------------------------------------------------------------------- run
+
+
+def run_lint(wanted: ToLint) -> list[Linted]:
+    """Lint every contract of `wanted.paths`, at least one result for each path."""
+    from contract_checks.lint import lint as problems_of
+    from contract_checks.reports import Linted, NotEvaluated
+
+    results = []
+    for read in _read(wanted.paths, wanted.strict):
+        if isinstance(read, NotEvaluated):
+            results.append(Linted(read.file, read.problems))
+            continue
+        problems = problems_of(read.contract)
+        if wanted.strict:
+            problems = tuple(replace(problem, level="error") for problem in problems)
+        results.append(Linted(read.contract.file, problems, read))
+    return results
+
+
+def run_test(wanted: ToTest, progress: Progress | None = None) -> Iterator[Report | NotEvaluated]:
+    """Test every contract of `wanted.paths`, one result after the other.
+
+    A contract that has none of the wanted datasets or checks is left out. Raises `UnknownNameError` when
+    no contract has one of them.
+    """
+    from contract_checks.errors import Problem, SourceError
+    from contract_checks.reports import NotEvaluated
+    from contract_checks.run import check_contract
+
+    read = _read(wanted.paths)
+    _refuse_unknown(wanted, read)
+    for plan in read:
+        if isinstance(plan, NotEvaluated):
+            yield plan
+            continue
+        for part in _narrowed(plan, wanted):
+            contract = part.contract
+            try:
+                yield check_contract(
+                    contract,
+                    server=wanted.server,
+                    source=wanted.source,
+                    checks=wanted.checks or None,
+                    progress=progress,
+                )
+            except SourceError as error:
+                problem = Problem(str(error), contract.location)
+                yield NotEvaluated(contract.file, (problem,), contract.id or contract.name)
+
+
+def _read(paths: Sequence[str], strict: bool = False) -> tuple[Plan | NotEvaluated, ...]:
+    """Every contract of `paths` as its plan or as the reasons why there is none, each file once."""
+    from contract_checks.dialects import load_directory
+    from contract_checks.errors import ContractError, Location, Problem
+
+    found: dict[Path, Plan | NotEvaluated] = {}
+    for path in paths:
+        if not Path(path).is_dir():
+            found.setdefault(Path(path).resolve(), _read_file(path, strict))
+            continue
+        loaded = load_directory(path, strict)
+        inside: list[Plan | NotEvaluated] = [_planned(contract) for contract in loaded.contracts]
+        inside += map(_unreadable, loaded.broken)
+        if not inside:
+            problem = Problem("there is no contract in this folder", Location(path, 1), hint="*.yaml, *.yml or *.json")
+            inside.append(_unreadable(ContractError([problem])))
+        for one in sorted(inside, key=_file_of):
+            found.setdefault(Path(_file_of(one)).resolve(), one)
+    return tuple(found.values())
+
+
+def _read_file(path: str, strict: bool) -> Plan | NotEvaluated:
+    from contract_checks.dialects import load
+    from contract_checks.errors import ContractError
+
+    try:
+        return _planned(load(path, strict))
+    except ContractError as error:
+        return _unreadable(error)
+
+
+def _planned(contract: Contract) -> Plan | NotEvaluated:
+    from contract_checks.checks import plan
+    from contract_checks.errors import ContractError
+
+    try:
+        return plan(contract)
+    except ContractError as error:
+        return _unreadable(error)
+
+
+def _unreadable(error: ContractError) -> NotEvaluated:
+    from contract_checks.reports import NotEvaluated
+
+    return NotEvaluated(error.problems[0].location.file, error.problems)
+
+
+def _file_of(read: Plan | NotEvaluated) -> str:
+    from contract_checks.reports import NotEvaluated
+
+    return read.file if isinstance(read, NotEvaluated) else read.contract.file
+
+
+def _refuse_unknown(wanted: ToTest, read: Sequence[Plan | NotEvaluated]) -> None:
+    from contract_checks.checks import Plan
+
+    plans = [dataset for plan in read if isinstance(plan, Plan) for dataset in plan.datasets]
+    if not plans:
+        return  # the files themselves are the problem then
+    _refuse("--dataset", wanted.datasets, [plan.dataset.name for plan in plans])
+    inside = [plan for plan in plans if not wanted.datasets or plan.dataset.name in wanted.datasets]
+    _refuse("--check", wanted.checks, [check.name for plan in inside for check in plan.checks])
+
+
+def _refuse(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
+    unknown = sorted(set(wanted) - set(known))
+    if unknown:
+        there_are = ", ".join(dict.fromkeys(known)) or "none"
+        names = ", ".join(f"'{name}'" for name in unknown)
+        raise UnknownNameError(f"{option}: no contract has {names}. There are: {there_are}")
+
+
+def _narrowed(plan: Plan, wanted: ToTest) -> tuple[Plan, ...]:
+    """The plan without the datasets that are not wanted; nothing when none of them is."""
+    kept = tuple(
+        dataset
+        for dataset in plan.datasets
+        if (not wanted.datasets or dataset.dataset.name in wanted.datasets)
+        and (not wanted.checks or any(check.name in wanted.checks for check in dataset.checks))
+    )
+    if not kept and (wanted.datasets or wanted.checks):
+        return ()
+    return (replace(plan, contract=plan.contract.with_datasets(tuple(one.dataset for one in kept)), datasets=kept),)
+
+
+# --------------------------------------------------------------------------- printed
+
+
+def _is_one_file(paths: Sequence[str]) -> bool:
+    return len(paths) == 1 and not Path(paths[0]).is_dir()
+
+
+def _print(what: Printable | Sequence[Printable], format_name: FormatName, after: bool = False) -> None:
+    from contract_checks.reports import render
+
+    if format_name == "json":
+        # JSON is UTF-8 whatever the terminal or the locale says.
+        click.echo(render(what, "json").encode())
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    click.echo(("\n" if after else "") + render(what, "text", width))
+
+
+def _warn(result: Report | NotEvaluated, as_json: bool) -> None:
+    """Tell stderr what the results do not: warnings about the contract and, beside JSON, why there are none."""
+    from contract_checks.reports import NotEvaluated
+    from contract_checks.reports.text import NOTHING_TESTED, problem_line
+
+    if isinstance(result, NotEvaluated):
+        problems = result.problems if as_json else ()
+    else:
+        problems = result.plan.contract.problems
+        if not result.results:
+            click.echo(f"{result.plan.contract.file}: {NOTHING_TESTED}", err=True)
+    for problem in problems:
+        click.echo(problem_line(problem), err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+
+        def advance(dataset: str, done: int, total: int) -> None:
+            bar.update(task, description=dataset.replace("[", "\\["), completed=done, total=total)
+
+        yield advance
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Nothing but a failed check ends with 1, which is what click and Python themselves would use for an
+    interruption and for a fault of this program.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a `≤` must not end the program where the locale has none
+    try:
+        return int(commands.main(arguments, prog_name="contract-checks", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return 130
+    except Exception:  # noqa: BLE001 (a fault of ours must be told from a failed check)
+        traceback.print_exc()
+        return 2

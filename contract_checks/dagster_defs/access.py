@@ -1,0 +1,114 @@
+"""How a step reaches the data of a contract, and what becomes of a source that does not answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from dagster import AssetCheckExecutionContext, AssetExecutionContext
+
+from contract_checks import run, sources
+from contract_checks.checks import DatasetPlan
+from contract_checks.dagster_defs.resource import ContractSources
+from contract_checks.errors import MissingDriverError, ServerError, SourceError, UnsafeQueryError
+from contract_checks.model import Contract
+from contract_checks.results import CheckResult, DatasetReport
+from contract_checks.sources import Source
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+StepContext: TypeAlias = AssetExecutionContext | AssetCheckExecutionContext
+SourceLike: TypeAlias = "str | Path | Engine | Source"
+
+_FOR_GOOD = (ServerError, MissingDriverError, UnsafeQueryError)
+
+
+@dataclass(frozen=True)
+class Access:
+    """The settings of a definition that say where its data is.
+
+    `source` goes before `server`, and both before the resource of that key. A source that cannot be reached
+    is asked again `retries` times, after `retry_wait` seconds and then twice as long each time.
+    """
+
+    source: SourceLike | None = None
+    server: str | None = None
+    resource_key: str | None = None
+    retries: int = 2
+    retry_wait: float = 1.0
+
+    @property
+    def resource_keys(self) -> set[str]:
+        """The keys of the resources that a step needs."""
+        return {self.resource_key} if self.resource_key else set()
+
+
+def measure(
+    context: StepContext, contract: Contract, plan: DatasetPlan, checks: Collection[str], access: Access
+) -> DatasetReport:
+    """Evaluate `checks` of a dataset: one result for each of them, in the plan's order, whatever happens.
+
+    Retries happen here, before anything is yielded, so that no event is ever repeated. What cannot be
+    evaluated is errored with its reason, never left out: to Dagster, a blocking check without a result is
+    a check that does not block.
+    """
+    return _complete(_measure(context, contract, plan, checks, access), plan, checks)
+
+
+def _measure(
+    context: StepContext, contract: Contract, plan: DatasetPlan, checks: Collection[str], access: Access
+) -> DatasetReport:
+    wait = access.retry_wait
+    for remaining in range(access.retries, -1, -1):
+        try:
+            return run.check_dataset(plan, _source(context, contract, access), checks=checks)
+        except _FOR_GOOD as error:
+            return run.errored_report(plan, str(error), checks)
+        except SourceError as error:
+            if not remaining:
+                return run.errored_report(plan, str(error), checks)
+            context.log.warning(f"The data of '{plan.dataset.name}' cannot be reached, next try in {wait:g} s: {error}")
+            time.sleep(wait)
+            wait *= 2
+        except Exception as error:
+            # Whatever it was, the checks were not evaluated: that has to be said of each, with the cause.
+            context.log.exception(f"The checks of '{plan.dataset.name}' ended in an unexpected error.")
+            return run.errored_report(plan, f"{type(error).__name__}: {error}", checks)
+    return run.errored_report(plan, "no attempt was made", checks)
+
+
+def _source(context: StepContext, contract: Contract, access: Access) -> Source:
+    if access.source is not None:
+        source = str(access.source) if isinstance(access.source, Path) else access.source
+        return sources.resolve(contract, source=source)
+    if access.resource_key is not None:
+        resource: ContractSources = getattr(context.resources, access.resource_key)
+        return resource.source_of(contract, access.server)
+    return sources.resolve(contract, server=access.server)
+
+
+def _complete(report: DatasetReport, plan: DatasetPlan, checks: Collection[str]) -> DatasetReport:
+    by_name = {result.check.name: result for result in report.results}
+    results = tuple(
+        by_name.get(check.name) or CheckResult(check, "errored", "Could not evaluate: no verdict was reached.")
+        for check in plan.select(checks)
+    )
+    return replace(report, results=results)
+
+
+def source_kind(contract: Contract, access: Access) -> str | None:
+    """The kind of place the data is in (`duckdb`, `postgres`, `parquet`), if the settings or the contract tell."""
+    if access.source is None:
+        servers = [one for one in contract.servers if access.server in (None, one.name)]
+        kind = servers[0].type if len(servers) == 1 else ""
+    elif isinstance(access.source, str) and "://" in access.source:
+        kind = access.source.split("://")[0].split("+")[0]
+    elif isinstance(access.source, str | Path):
+        kind = Path(access.source).suffix.lstrip(".")
+    else:
+        kind = str(getattr(getattr(access.source, "dialect", None), "name", ""))
+    return {"postgresql": "postgres", "local": None, "custom": None, "": None}.get(kind.lower(), kind.lower())

@@ -1,0 +1,307 @@
+"""Contract → what Dagster shows of it: one asset per dataset, one check per promise.
+
+`ContractTranslator` is the one place to change names, groups, owners, tags and descriptions: override a
+method, call `super()`, and change what it returns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dagster import (
+    AssetCheckSpec,
+    AssetKey,
+    AssetSpec,
+    BetaWarning,
+    CodeReferencesMetadataValue,
+    LocalFileCodeReference,
+    MetadataValue,
+    TableColumn,
+    TableRecord,
+    TableSchema,
+)
+
+from contract_checks.checks import Check, DatasetPlan, expected_text
+from contract_checks.dagster_defs import names
+from contract_checks.dagster_defs.columns import condition_text, promised_schema
+from contract_checks.errors import Location
+from contract_checks.metrics import Aggregate, DuplicateKeys, OrphanKeys, Query, RowCount, Violations
+from contract_checks.model import Contract, Dataset, Link, Thresholds
+
+Blocking = Literal["errors", "none"]
+"""Which failed checks stop what is downstream: those of severity `error` of a contract in force, or none."""
+
+_SUMMARY_LENGTH = 80
+_CLAUSE_LENGTH = 2000
+
+
+@dataclass(frozen=True)
+class ContractDatasetData:
+    """A dataset to be translated into an asset.
+
+    `file` is the contract's path as people are shown it (`contracts/orders.odcs.yaml`), `source_kind` the
+    kind of place its data lives in (`duckdb`, `postgres`, `parquet`), if that is known without asking.
+    """
+
+    contract: Contract
+    plan: DatasetPlan
+    file: str
+    source_kind: str | None = None
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset itself."""
+        return self.plan.dataset
+
+
+@dataclass(frozen=True)
+class ContractCheckData:
+    """A check to be translated. It belongs to `asset_key`; `blocking` is what the settings say of it."""
+
+    contract: Contract
+    dataset: Dataset
+    check: Check
+    asset_key: AssetKey
+    file: str
+    blocking: bool
+
+
+class ContractTranslator:
+    """Says how contracts look in Dagster. Two methods, both meant to be overridden.
+
+    Example::
+
+        class ByDomain(ContractTranslator):
+            def get_asset_spec(self, data):
+                spec = super().get_asset_spec(data)
+                return spec.replace_attributes(key=spec.key.with_prefix("warehouse"))
+    """
+
+    def get_asset_spec(self, data: ContractDatasetData) -> AssetSpec:
+        """The asset of a dataset.
+
+        Its key is the dataset's own, each part written as Dagster accepts it; its group the contract's
+        domain, or `contracts`.
+        """
+        contract, dataset = data.contract, data.dataset
+        return AssetSpec(
+            key=names.asset_key(dataset.key),
+            deps=[names.asset_key(source.split(".")) for source in dict.fromkeys(dataset.sources)],
+            description=_description(data),
+            metadata=_metadata(data),
+            group_name=names.group_name(contract.domain) if contract.domain else "contracts",
+            code_version=code_version(data.plan),
+            owners=_owners(contract)[0],
+            tags={names.tag_key(tag): "" for tag in (*contract.tags, *dataset.tags)},
+            kinds={"contract", data.source_kind} if data.source_kind else {"contract"},
+        )
+
+    def get_check_spec(self, data: ContractCheckData) -> AssetCheckSpec:
+        """The check of a promise: its name, what it promises in a sentence, and where that is written.
+
+        Only a check of severity `error` can block, whatever `blocking` says of another: Dagster never lets
+        a warning stop anything.
+        """
+        return AssetCheckSpec(
+            name=data.check.name,
+            asset=data.asset_key,
+            description=check_description(data),
+            blocking=data.blocking,
+        )
+
+
+def is_blocking(contract: Contract, check: Check, blocking: Blocking) -> bool:
+    """Whether a failure of `check` stops what is downstream: never in a draft, never for a warning."""
+    return blocking == "errors" and check.severity == "error" and contract.lifecycle == "active"
+
+
+def place(file: str, location: Location) -> str:
+    """Where a promise is written, for people: `contracts/orders.odcs.yaml:23`."""
+    return f"{file}:{location.line}"
+
+
+def code_version(plan: DatasetPlan) -> str:
+    """A hash of what is promised about a dataset: it changes when a promise does, not when a line moves."""
+    promises = (plan.dataset.columns, tuple(sorted(plan.checks, key=lambda check: check.name)))
+    return hashlib.sha256(_stable(promises).encode()).hexdigest()[:12]
+
+
+def _stable(value: Any) -> str:
+    """A text that is equal for equal values in every process: sets are sorted, places in files left out."""
+    if isinstance(value, Location):
+        return ""
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = [f"{one.name}={_stable(getattr(value, one.name))}" for one in fields(value) if one.compare]
+        return f"{type(value).__name__}({','.join(parts)})"
+    if isinstance(value, frozenset | set):
+        return f"{{{','.join(sorted(map(_stable, value)))}}}"
+    if isinstance(value, tuple | list):
+        return f"[{','.join(map(_stable, value))}]"
+    return repr(value)
+
+
+# --------------------------------------------------------------------------- the check
+
+
+def check_description(data: ContractCheckData) -> str:
+    """One sentence with the threshold, the SQL if the contract states it, and the place."""
+    check = data.check
+    sentence = " ".join((check.description or check.title or _subject(check)).split())
+    sentence = sentence.rstrip(".") + "."
+    expected = f" Expected: {_expected(check)}." if check.expected else ""
+    queries = [metric.sql for metric in check.metrics if isinstance(metric, Query)]
+    sql = f"\n\n{fenced(queries[0], 'sql')}" if queries else ""
+    notes = "".join(f"\n\n{note}" for note in check.notes)
+    return f"{sentence}{expected}{sql}{notes}\n\n`{place(data.file, check.location)}`"
+
+
+def _subject(check: Check) -> str:
+    metric = check.metrics[0] if check.metrics else None
+    if isinstance(metric, Violations) and check.column:
+        return f"`{check.column}`: {condition_text(metric.condition)}"
+    return f"`{check.rule}` of `{check.column}`" if check.column else f"`{check.rule}` of the dataset"
+
+
+def _expected(check: Check) -> str:
+    """What is expected in words that stand alone: `rows = 0` where the threshold says `= 0`."""
+    if not isinstance(check.judgement, Thresholds) or check.expected != expected_text(check.judgement):
+        return check.expected
+    match check.metrics[0]:
+        case RowCount():
+            subject = "row count"
+        case Violations():
+            subject = "values that are not so"
+        case DuplicateKeys():
+            subject = "values that recur"
+        case OrphanKeys():
+            subject = "rows without a match"
+        case Aggregate(function):
+            subject = {"min": "minimum", "max": "maximum", "avg": "average", "sum": "sum"}[function]
+        case Query():
+            subject = "result"
+        case _:
+            subject = ""
+    return f"{subject} {check.expected}".strip()
+
+
+def fenced(text: str, language: str = "") -> str:
+    """`text` as a code block of Markdown, whatever backticks are in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.strip()}\n{fence}"
+
+
+# --------------------------------------------------------------------------- the asset
+
+
+def _owners(contract: Contract) -> tuple[list[str], list[str]]:
+    """The owners Dagster can hold, and those it cannot, in words."""
+    held: dict[str, None] = {}
+    other: list[str] = []
+    for one in contract.owners:
+        owner = names.owner(one.name, one.kind, one.address)
+        if owner is not None:
+            held[owner] = None
+        else:
+            other.append(
+                " ".join(part for part in (one.name or one.address, f"({one.role})" if one.role else "") if part)
+            )
+    return list(held), other
+
+
+def _description(data: ContractDatasetData) -> str:
+    contract, dataset = data.contract, data.dataset
+    text = dataset.description.strip() or contract.description.strip()
+    first = _plain(text) or f"{dataset.name}, as promised by {contract.name or contract.id}"
+    parts = [first]
+    if text and text != first:
+        parts.append(text)
+    parts.append(
+        f"Contract **{contract.name or contract.id}**{_about(contract)} in `{place(data.file, dataset.location)}`."
+    )
+    other = _owners(contract)[1]
+    if other:
+        parts.append(f"Also answerable: {', '.join(other)}.")
+    links = list(dict.fromkeys((*contract.links, *dataset.links)))
+    if links:
+        parts.append("\n".join(f"- {_link(link)}" for link in links))
+    return "\n\n".join(parts)
+
+
+def _plain(text: str) -> str:
+    """The first line of a text without Markdown, short enough for the catalogue, where it is shown raw."""
+    line = next((stripped for raw in text.splitlines() if (stripped := raw.strip(" #>*-\t"))), "")
+    line = line.replace("**", "").replace("`", "")
+    if len(line) <= _SUMMARY_LENGTH:
+        return line
+    return line[: _SUMMARY_LENGTH - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def _about(contract: Contract) -> str:
+    about = [part for part in (contract.version, contract.status, contract.data_product) if part]
+    return f" ({', '.join(about)})" if about else ""
+
+
+def _link(link: Link) -> str:
+    return f"[{link.title}]({link.url})" if link.title else f"<{link.url}>"
+
+
+def _metadata(data: ContractDatasetData) -> dict[str, Any]:
+    contract, plan, dataset = data.contract, data.plan, data.dataset
+    metadata: dict[str, Any] = {
+        "dagster/table_name": dataset.physical_name,
+        "dagster/code_references": _code_reference(contract.file, dataset.location, data.file),
+        "contract/id": contract.id or contract.name,
+        "contract/dialect": " ".join(part for part in (contract.dialect, contract.dialect_version) if part),
+        "contract/checks": len(plan.checks),
+    }
+    if dataset.columns:
+        metadata["dagster/column_schema"] = promised_schema(dataset)
+    optional: Mapping[str, str] = {
+        "contract/version": contract.version,
+        "contract/status": contract.status,
+        "contract/domain": contract.domain,
+        "contract/data_product": contract.data_product,
+    }
+    metadata |= {key: text for key, text in optional.items() if text}
+    respelled = [tag for tag in (*contract.tags, *dataset.tags) if names.tag_key(tag) != tag]
+    if respelled:
+        metadata["contract/tags"] = ", ".join(dict.fromkeys(respelled))
+    if plan.not_checked:
+        metadata["contract/not_checked"] = text_table(
+            ("place", "section", "reason"),
+            [(place(data.file, one.location), one.section, one.reason) for one in plan.not_checked],
+        )
+    if plan.documented:
+        clauses = [f"#### {one.title}\n\n{one.text[:_CLAUSE_LENGTH]}" for one in plan.documented]
+        metadata["contract/documented"] = MetadataValue.md("\n\n".join(clauses))
+    if contract.problems:
+        metadata["contract/problems"] = text_table(
+            ("place", "level", "problem", "hint"),
+            [(place(data.file, one.location), one.level, one.message, one.hint) for one in contract.problems],
+        )
+    return metadata
+
+
+def _code_reference(file: str, location: Location, label: str) -> CodeReferencesMetadataValue:
+    with warnings.catch_warnings():
+        # The only beta API in use; whoever loads the definitions did not choose it.
+        warnings.simplefilter("ignore", BetaWarning)
+        reference = LocalFileCodeReference(
+            file_path=str(Path(file).absolute()), line_number=location.line, label=place(label, location)
+        )
+        return CodeReferencesMetadataValue(code_references=[reference])
+
+
+def text_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> MetadataValue[Any]:
+    """A table of texts, as Dagster shows tables."""
+    return MetadataValue.table(
+        records=[TableRecord(dict(zip(columns, row, strict=True))) for row in rows],
+        schema=TableSchema(columns=[TableColumn(name) for name in columns]),
+    )

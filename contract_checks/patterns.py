@@ -1,0 +1,183 @@
+r"""ECMA-262 regular expressions: judged exactly, and translated to an engine's own where that is exact.
+
+Contracts state patterns in ECMA-262 (ODCS, logicalTypeOptions). `search` judges one value with a real
+ECMA engine. `to_re2` and `to_postgres` rewrite a pattern for the engines that can scan a column with it;
+they answer None for anything whose meaning could shift (lookaround, backreferences, `\b` beside
+non-ASCII letters …), and the caller judges the distinct values with `search` instead.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import regress
+
+_SPACE = r"\t\n\u000b\u000c\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": _SPACE}
+_NOT_NEWLINE = r"[^\n\r\u2028\u2029]"
+_CONTROL = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\u000c", "v": "\\u000b"}
+_QUANTIFIER = re.compile(r"\{(\d+)(,(\d*))?\}")
+_RE2_REPEATS, _POSTGRES_REPEATS = 1000, 255
+
+
+class _Untranslatable(Exception):
+    """The pattern has a part that has no exact counterpart."""
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> regress.Regex:
+    """The compiled ECMA-262 pattern. Raises `ValueError` with the engine's words if it is not one."""
+    try:
+        return regress.Regex(pattern)
+    except regress.RegressError as error:
+        raise ValueError(f"{pattern!r} is not an ECMA-262 regular expression: {error}") from error
+
+
+def search(pattern: str, text: str) -> bool:
+    """Whether the ECMA-262 `pattern` is found anywhere in `text`. Raises `ValueError` for a bad pattern."""
+    return compile_pattern(pattern).find(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def to_re2(pattern: str) -> str | None:
+    """The pattern for RE2 (DuckDB, BigQuery, ClickHouse), or None where no exact translation is known."""
+    return _translate(pattern, _RE2_REPEATS, "\\x{%04x}", word_boundary=True)
+
+
+@lru_cache(maxsize=1024)
+def to_postgres(pattern: str) -> str | None:
+    """The pattern for PostgreSQL's advanced regular expressions, or None."""
+    return _translate(pattern, _POSTGRES_REPEATS, "\\u%04x", word_boundary=False)
+
+
+def _translate(pattern: str, repeats: int, unicode_form: str, word_boundary: bool) -> str | None:
+    try:
+        translated = _Translator(pattern, repeats, word_boundary).translate()
+    except _Untranslatable:
+        return None
+    return re.sub(r"\\u([0-9a-f]{4})", lambda match: unicode_form % int(match[1], 16), translated)
+
+
+class _Translator:
+    """Reads a pattern once from left to right. Code points are written as `\\uXXXX` in between."""
+
+    def __init__(self, pattern: str, repeats: int, word_boundary: bool) -> None:
+        self.pattern, self.repeats, self.word_boundary = pattern, repeats, word_boundary
+        self.at = 0
+
+    def translate(self) -> str:
+        out = []
+        while self.at < len(self.pattern):
+            out.append(self._next())
+        return "".join(out)
+
+    def _next(self) -> str:
+        letter = self.pattern[self.at]
+        if letter == "\\":
+            return self._escape(inside=False)
+        if letter == "[":
+            return self._class()
+        if letter == "(":
+            return self._group()
+        if letter == "{":
+            return self._braces()
+        self.at += 1
+        if letter == ".":
+            return _NOT_NEWLINE
+        if letter in "^$)|*+?":
+            return letter
+        return _literal(letter)
+
+    def _group(self) -> str:
+        rest = self.pattern[self.at :]
+        if not rest.startswith("(?"):
+            self.at += 1
+            return "("
+        if rest.startswith("(?:"):
+            self.at += 3
+            return "(?:"
+        named = re.match(r"\(\?<([A-Za-z_$][\w$]*)>", rest)
+        if named is None:
+            raise _Untranslatable
+        self.at += named.end()
+        return "(?:"
+
+    def _braces(self) -> str:
+        match = _QUANTIFIER.match(self.pattern, self.at)
+        if match is None:
+            self.at += 1
+            return "\\{"
+        if int(match[1]) > self.repeats or (match[3] and int(match[3]) > self.repeats):
+            raise _Untranslatable
+        self.at = match.end()
+        return match[0]
+
+    def _escape(self, inside: bool) -> str:
+        if self.at + 1 >= len(self.pattern):
+            raise _Untranslatable
+        letter = self.pattern[self.at + 1]
+        self.at += 2
+        if letter in _CLASSES:
+            return _CLASSES[letter] if inside else f"[{_CLASSES[letter]}]"
+        if letter in "DWS":
+            if inside:
+                raise _Untranslatable
+            return f"[^{_CLASSES[letter.lower()]}]"
+        if letter == "b" and not inside and self.word_boundary:
+            return "\\b"
+        if letter in _CONTROL:
+            return _CONTROL[letter]
+        if letter in "xu":
+            size = 2 if letter == "x" else 4
+            digits = self.pattern[self.at : self.at + size]
+            if not re.fullmatch(rf"[0-9a-fA-F]{{{size}}}", digits) or 0xD800 <= int(digits, 16) <= 0xDFFF:
+                raise _Untranslatable
+            self.at += size
+            return _literal(chr(int(digits, 16)))
+        if letter.isalnum():
+            raise _Untranslatable
+        return _literal(letter)
+
+    def _class(self) -> str:
+        self.at += 1
+        out = ["["]
+        if self.pattern[self.at : self.at + 1] == "^":
+            out.append("^")
+            self.at += 1
+        if self.pattern[self.at : self.at + 1] in ("]", ""):
+            raise _Untranslatable
+        while True:
+            letter = self.pattern[self.at : self.at + 1]
+            if letter == "":
+                raise _Untranslatable
+            if letter == "]":
+                self.at += 1
+                return "".join([*out, "]"])
+            out.append(self._class_member(letter))
+
+    def _class_member(self, letter: str) -> str:
+        if letter == "\\":
+            return self._escape(inside=True)
+        self.at += 1
+        if letter == "-":
+            following = self.pattern[self.at : self.at + 1]
+            preceding = self.pattern[self.at - 2]
+            shorthand = self.pattern[self.at - 3 : self.at - 1] in ("\\d", "\\w", "\\s")
+            if following == "]" or preceding in "[^" or shorthand:
+                return "\\-"
+            if following == "\\" and self.pattern[self.at + 1 : self.at + 2] in ("d", "w", "s"):
+                return "\\-"
+            return "-"
+        return _literal(letter)
+
+
+def _literal(letter: str) -> str:
+    code = ord(letter)
+    if letter.isalnum() and code < 128 or letter in " _":
+        return letter
+    if code < 32 or code == 127:
+        return f"\\u{code:04x}"
+    if code < 128:
+        return f"\\{letter}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else letter

@@ -1,0 +1,177 @@
+"""Users' SQL is untrusted: here a query is proven to be one SELECT that only reads tables.
+
+A query is accepted only when the whole parsed tree is harmless. What cannot be parsed cannot be proven,
+and is refused with that reason. This is one of two locks; the other is the connection, which is read-only
+(see `sources/`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+_FORBIDDEN: tuple[type[exp.Expr], ...] = (
+    exp.Insert,
+    exp.Update,
+    exp.Delete,
+    exp.Merge,
+    exp.Create,
+    exp.Drop,
+    exp.Alter,
+    exp.TruncateTable,
+    exp.Command,
+    exp.Copy,
+    exp.Attach,
+    exp.Detach,
+    exp.Set,
+    exp.Use,
+    exp.Pragma,
+    exp.Transaction,
+    exp.Commit,
+    exp.Rollback,
+    exp.Grant,
+    exp.Kill,
+    exp.Into,
+    exp.Lock,
+    exp.Parameter,
+    exp.SessionParameter,
+)
+
+# Functions that read files, reach out, wait, write, or change the session. A family is named by its start.
+_PREFIXES = (
+    "read_",
+    "parquet_",
+    "sniff_",
+    "glob",
+    "pg_read",
+    "pg_ls",
+    "pg_stat_file",
+    "pg_sleep",
+    "pg_terminate",
+    "pg_cancel",
+    "pg_advisory",
+    "pg_try_advisory",
+    "pg_reload",
+    "pg_rotate",
+    "pg_logical",
+    "pg_create",
+    "pg_drop",
+    "pg_switch",
+    "pg_promote",
+    "pg_file",
+    "pg_import",
+    "pg_notify",
+    "lo_",
+    "dblink",
+    "query_to_xml",
+    "table_to_xml",
+    "database_to_xml",
+    "schema_to_xml",
+    "cursor_to_xml",
+    "xpath_table",
+    "postgres_",
+    "mysql_",
+    "sqlite_",
+    "iceberg_",
+    "delta_",
+    "st_read",
+    "http_",
+    "load_",
+    "fts3_",
+    "sys_exec",
+    "sys_eval",
+    "duckdb_secrets",
+    "system$",
+)
+_NAMES = frozenset(
+    {
+        "query",
+        "query_table",
+        "getenv",
+        "setval",
+        "nextval",
+        "set_config",
+        "sleep",
+        "benchmark",
+        "edit",
+        "writefile",
+        "readfile",
+        "fileio",
+        "load_extension",
+        "which_secret",
+        "xp_cmdshell",
+        "openrowset",
+        "opendatasource",
+        "openquery",
+        "url",
+        "file",
+        "s3",
+        "remote",
+        "executable",
+        "current_setting",
+        "arrow_scan",
+        "python_scan",
+        "pandas_scan",
+        "checkpoint",
+        "force_checkpoint",
+        "txid_current",
+        "get_lock",
+        "release_lock",
+        "utl_http",
+        "dbms_lock",
+        "external_query",
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def check_query(sql: str, dialect: str) -> str | None:
+    """None if `sql` is one SELECT that only reads tables, else a sentence that says what is wrong."""
+    try:
+        statements = [statement for statement in sqlglot.parse(sql, dialect=dialect) if statement is not None]
+    except (SqlglotError, RecursionError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return f"the query cannot be parsed as {dialect} SQL, so it cannot be proven to be one SELECT: {first}"
+    if not statements:
+        return "the query is empty"
+    if len(statements) > 1:
+        return f"the query holds {len(statements)} statements; it must be one SELECT"
+    tree = statements[0]
+    if not isinstance(tree, exp.Query):
+        return f"the query is not a SELECT but {_word(tree)}"
+    for node in tree.walk():
+        if isinstance(node, _FORBIDDEN):
+            return f"the query is more than a SELECT: it contains {_word(node)}"
+        name = _function_name(node)
+        if name and (name in _NAMES or name.startswith(_PREFIXES)):
+            return f"the query calls {name}(), which reaches beyond the tables"
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            problem = _table_problem(node)
+            if problem:
+                return problem
+    return None
+
+
+def _function_name(node: exp.Expr) -> str:
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(node.name).lower().rpartition(".")[2]
+    if isinstance(node, exp.Func):
+        return node.sql_name().lower()
+    return ""
+
+
+def _table_problem(table: exp.Table) -> str | None:
+    """DuckDB reads a file where a table has a file's or an address's name."""
+    name = table.name
+    if "/" in name or "\\" in name or name.lower().endswith((".csv", ".parquet", ".json", ".ndjson", ".db", ".gz")):
+        return f"the query reads the file '{name}', not a table"
+    return None
+
+
+def _word(node: exp.Expr) -> str:
+    if isinstance(node, exp.Command):
+        return str(node.this).upper()
+    return {"TruncateTable": "TRUNCATE", "Lock": "FOR UPDATE"}.get(type(node).__name__, type(node).__name__.upper())

@@ -1,0 +1,183 @@
+"""Failed checks → a few offending rows, with sensitive values masked.
+
+What a contract marks as sensitive never reaches an event: not in a sample, not as a measured value, not in
+a database's error message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from contract_checks.checks import TypesMatch
+from contract_checks.errors import SourceError
+from contract_checks.metrics import (
+    Aggregate,
+    DuplicateKeys,
+    FieldPath,
+    Measurement,
+    Measurements,
+    Metric,
+    OrphanKeys,
+    Query,
+    Sample,
+    Scalar,
+    UnparsedValues,
+    Violations,
+    field_text,
+)
+from contract_checks.model import Dataset, walk_columns
+from contract_checks.results import CheckResult
+from contract_checks.scans import SampleScan, sample_scan, shown_field
+from contract_checks.sources import Session
+from contract_checks.sql import Relation
+
+MASK = "•••"
+"""What stands in place of a sensitive value."""
+RARE = 1000
+"""Up to this many offenders, the samples of several checks share one scan."""
+LONGEST = 200
+"""The longest text of a cell that is shown."""
+
+
+def explain(
+    results: Sequence[CheckResult],
+    measurements: Measurements,
+    dataset: Dataset,
+    relation: Relation,
+    session: Session,
+    rows: int,
+) -> tuple[CheckResult, ...]:
+    """The results with up to `rows` offending rows each (0: none), and everything sensitive masked."""
+    hidden = sensitive_fields(dataset)
+    failed = {id(result): metric for result in results if (metric := _offending(result, measurements)) is not None}
+    samples = _samples(dict.fromkeys(failed.values()), measurements, dataset, relation, session, rows, hidden)
+    return tuple(
+        replace(_masked(result, hidden), sample=samples.get(failed[id(result)]) if id(result) in failed else None)
+        for result in results
+    )
+
+
+def sensitive_fields(dataset: Dataset) -> frozenset[FieldPath]:
+    """The fields whose values must not be shown."""
+    return frozenset(path for path, column in walk_columns(dataset.columns) if column.sensitive)
+
+
+def _is_hidden(field: FieldPath, hidden: frozenset[FieldPath]) -> bool:
+    """Whether showing `field` would show something hidden: itself, what holds it, or what it holds."""
+    folded = [tuple(part.lower() for part in path) for path in hidden]
+    own = tuple(part.lower() for part in field)
+    return any(own[: len(path)] == path or path[: len(own)] == own for path in folded)
+
+
+def _masked(result: CheckResult, hidden: frozenset[FieldPath]) -> CheckResult:
+    if not hidden:
+        return result
+    if result.status == "errored":
+        # Databases quote the value they stumble over.
+        return replace(result, description=re.sub(r"'[^']*'|\"[^\"]*\"", f"'{MASK}'", result.description))
+    metric = result.check.metrics[0]
+    reveals = isinstance(metric, Query) or (isinstance(metric, Aggregate) and _is_hidden(metric.field, hidden))
+    if reveals and isinstance(result.measured, str | bytes | datetime | date | time):
+        shown = str(result.measured)
+        return replace(result, measured=MASK, description=result.description.replace(shown, MASK))
+    return result
+
+
+def _offending(result: CheckResult, measurements: Measurements) -> Metric | None:
+    """The metric of a failed check whose offenders can be shown."""
+    if result.status != "failed":
+        return None
+    if isinstance(result.check.judgement, TypesMatch):
+        metrics: Sequence[Metric] = [one for one in result.check.metrics if isinstance(one, UnparsedValues)]
+    else:
+        metrics = result.check.metrics[:1]
+    broken = [metric for metric in metrics if (one := measurements.get(metric)) is not None and one.value]
+    return broken[0] if broken else None
+
+
+def _samples(
+    metrics: Iterable[Metric],
+    measurements: Measurements,
+    dataset: Dataset,
+    relation: Relation,
+    session: Session,
+    rows: int,
+    hidden: frozenset[FieldPath],
+) -> dict[Metric, Sample]:
+    """A sample for each metric, in as few statements as possible.
+
+    Keys and single values came along with their count. Of the row-level metrics, all the rare ones share
+    one scan; each frequent one has a scan of its own, which soon ends at its limit.
+    """
+    samples: dict[Metric, Sample] = {}
+    rare, frequent = [], []
+    for metric in metrics if rows else ():
+        measurement = measurements[metric]
+        if measurement.offenders:
+            samples[metric] = _from_offenders(metric, measurement, rows, hidden)
+        elif isinstance(metric, Violations | UnparsedValues):
+            (rare if int(measurement.value) <= RARE else frequent).append(metric)
+    key = _key(dataset, relation)
+    scans = [sample_scan(rare, key, relation), *(sample_scan([metric], key, relation, rows) for metric in frequent)]
+    for scan in scans:
+        if scan is not None:
+            samples |= _run(scan, key, session, rows, hidden)
+    return samples
+
+
+def _key(dataset: Dataset, relation: Relation) -> tuple[FieldPath, ...]:
+    """The primary key, which tells the rows of a sample apart."""
+    columns = sorted((one for one in dataset.columns if one.primary_key is not None), key=lambda one: one.primary_key or 0)
+    return tuple((one.physical_name,) for one in columns if relation.find(one.physical_name) is not None)
+
+
+def _run(
+    scan: SampleScan, key: tuple[FieldPath, ...], session: Session, rows: int, hidden: frozenset[FieldPath]
+) -> dict[Metric, Sample]:
+    try:
+        found = session.run(scan.sql)
+    except SourceError:
+        return {}  # the verdicts stand; only their illustration is missing
+    samples = {}
+    for index, metric in enumerate(scan.metrics):
+        fields = tuple(dict.fromkeys((*key, shown_field(metric))))
+        places = [scan.shown.index(field) for field in fields]
+        own = [row for row in found if row[len(scan.shown) + index] == 1][:rows]
+        samples[metric] = _sample(fields, [[row[place] for place in places] for row in own], scan.sql, hidden)
+    return samples
+
+
+def _from_offenders(metric: Metric, measurement: Measurement, rows: int, hidden: frozenset[FieldPath]) -> Sample:
+    if isinstance(metric, DuplicateKeys | OrphanKeys):
+        fields = metric.fields
+    else:
+        fields = (shown_field(metric),)
+    return _sample(fields, measurement.offenders[:rows], measurement.sql or "", hidden)
+
+
+def _sample(
+    fields: tuple[FieldPath, ...], rows: Sequence[Sequence[Any]], sql: str, hidden: frozenset[FieldPath]
+) -> Sample:
+    """The rows as a masked sample; a cell more than there are fields is the number of rows it stands for."""
+    counted = bool(rows) and len(rows[0]) > len(fields)
+    masks = [_is_hidden(field, hidden) for field in fields] + [False] * counted
+    names = [field_text(field) for field in fields] + ["rows"] * counted
+    cells = tuple(
+        tuple(MASK if mask and cell is not None else printable(cell) for cell, mask in zip(row, masks, strict=True))
+        for row in rows
+    )
+    return Sample(tuple(names), cells, sql)
+
+
+def printable(value: Any) -> Scalar:
+    """A cell as a short scalar."""
+    if value is None or isinstance(value, bool | int | float | Decimal | datetime | date | time):
+        return value
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+

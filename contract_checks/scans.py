@@ -1,0 +1,292 @@
+"""Metrics → Scans: as few statements as the promise needs.
+
+All row-level and aggregate metrics of a dataset share one statement. Each key has a grouping statement,
+each relationship an anti-join, each user's query is itself. A condition that the engine cannot answer
+exactly becomes one statement per column that returns its distinct values, to be judged one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from contract_checks.metrics import (
+    ITEMS,
+    Aggregate,
+    Columns,
+    DuplicateKeys,
+    FieldPath,
+    Measurement,
+    Metric,
+    OrphanKeys,
+    Query,
+    RowCount,
+    UniqueItems,
+    UnparsedValues,
+    ValueCount,
+    Violations,
+    field_text,
+)
+from contract_checks.queries import check_query
+from contract_checks.sql import NeedsValues, Relation, Sql, Unmeasurable, sql_for
+from contract_checks.sql.interface import is_not_null, number
+
+OFFENDERS = 20
+"""How many offending keys a statement that finds them returns along."""
+
+Kind = Literal["aggregate", "duplicates", "orphans", "query", "values"]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One statement and the metrics it answers.
+
+    `aggregate`: one row, cell i answers metric i. `duplicates`: a few rows (key…, its rows, all keys, all
+    rows). `orphans`: a few rows (key…, all rows).
+    `query`: the user's own one cell. `values`: rows (value, how often), to be judged in Python.
+    """
+
+    kind: Kind
+    sql: str
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The scans of a dataset, and the measurements that are known without one."""
+
+    scans: tuple[Scan, ...]
+    known: tuple[Measurement, ...]
+
+
+def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mapping[str, Relation | str]) -> Compiled:
+    """The scans that answer `metrics` on `relation`.
+
+    `targets` are the relations that foreign keys point to, by name; a text in its place says why there is
+    none. A metric that cannot be asked becomes a measurement with its error, and touches no other.
+    """
+    sql = sql_for(relation)
+    known: list[Measurement] = []
+    aggregates: list[tuple[Metric, exp.Expr]] = []
+    scans: list[Scan] = []
+    for metric in dict.fromkeys(metrics):
+        try:
+            if isinstance(metric, Columns):
+                known.append(Measurement(metric, relation.columns, answered_by="catalogue"))
+            elif isinstance(metric, DuplicateKeys) and not any(ITEMS in path for path in metric.fields):
+                scans.append(Scan("duplicates", _duplicates_sql(metric.fields, relation, sql), (metric,)))
+            elif isinstance(metric, OrphanKeys):
+                scans.append(Scan("orphans", _orphans_sql(metric, relation, sql, targets), (metric,)))
+            elif isinstance(metric, Query):
+                scans.append(Scan("query", query_sql(metric, relation), (metric,)))
+            else:
+                expression = _aggregate(metric, sql)
+                if expression is None:
+                    known.append(Measurement(metric, 0, answered_by="catalogue"))
+                else:
+                    aggregates.append((metric, expression))
+        except NeedsValues:
+            scans.append(_values_scan(metric, relation, sql))
+        except Unmeasurable as reason:
+            known.append(Measurement(metric, error=str(reason)))
+    if aggregates:
+        scans.insert(0, aggregate_scan(aggregates, relation))
+    return Compiled(tuple(scans), tuple(known))
+
+
+def aggregate_scan(aggregates: Iterable[tuple[Metric, exp.Expr]], relation: Relation) -> Scan:
+    """One SELECT with a cell for each metric."""
+    pairs = list(aggregates)
+    cells = [exp.Alias(this=expression, alias=exp.to_identifier(f"m{i}")) for i, (_, expression) in enumerate(pairs)]
+    select = exp.select(*cells).from_(relation.table())
+    return Scan("aggregate", select.sql(dialect=relation.dialect), tuple(metric for metric, _ in pairs))
+
+
+def split(scan: Scan, relation: Relation) -> tuple[Scan, ...]:
+    """An aggregate scan as one scan for each of its metrics, to find the one that fails."""
+    sql = sql_for(relation)
+    parts = []
+    for metric in scan.metrics:
+        expression = _aggregate(metric, sql)
+        if expression is not None:
+            parts.append(aggregate_scan([(metric, expression)], relation))
+    return tuple(parts)
+
+
+def without(scan: Scan, metrics: Iterable[Metric], relation: Relation) -> Scan | None:
+    """An aggregate scan without some of its metrics; None if nothing is left."""
+    sql, culprits = sql_for(relation), set(metrics)
+    rest = [(metric, _aggregate(metric, sql)) for metric in scan.metrics if metric not in culprits]
+    kept = [(metric, expression) for metric, expression in rest if expression is not None]
+    return aggregate_scan(kept, relation) if kept else None
+
+
+def _aggregate(metric: Metric, sql: Sql) -> exp.Expr | None:
+    """The aggregate expression of a metric; None when the source's types answer it already (with zero)."""
+    if isinstance(metric, RowCount):
+        return exp.Count(this=exp.Star())
+    if isinstance(metric, ValueCount):
+        return sql.value_count(metric.field)
+    if isinstance(metric, Violations):
+        return sql.violations(metric.field, metric.condition)
+    if isinstance(metric, UnparsedValues):
+        return sql.unparsed(metric.field)
+    if isinstance(metric, Aggregate):
+        return sql.aggregate(metric.function, metric.field)
+    if isinstance(metric, DuplicateKeys) and len(metric.fields) == 1 and metric.fields[0][-1] == ITEMS:
+        # Items are unique within each row's array; equal items of two rows are no duplicates.
+        return sql.violations(metric.fields[0][:-1], UniqueItems())
+    raise Unmeasurable(f"{type(metric).__name__} over items of arrays cannot be measured")
+
+
+def _duplicates_sql(fields: tuple[FieldPath, ...], relation: Relation, sql: Sql) -> str:
+    """The statement that counts recurring keys and the rows that carry them, and shows a few of them."""
+    keys = [sql.key(path) for path in fields]
+    names = [exp.to_identifier(f"k{i}") for i in range(len(keys))]
+    groups = (
+        exp.select(
+            *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(keys, names, strict=True)),
+            exp.Alias(this=exp.Count(this=exp.Star()), alias=exp.to_identifier("n")),
+        )
+        .from_(relation.table())
+        .where(exp.and_(*(is_not_null(key) for key in keys)))
+        .group_by(*(key.copy() for key in keys))
+        .having(exp.GT(this=exp.Count(this=exp.Star()), expression=number(1)))
+    )
+    totals = [exp.Count(this=exp.Star()), exp.Sum(this=exp.column("n"))]
+    cells = [*(exp.column(name.name) for name in names), exp.column("n"), *(exp.Window(this=one) for one in totals)]
+    return exp.select(*cells).from_(groups.subquery("keys")).limit(OFFENDERS).sql(dialect=relation.dialect)
+
+
+def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapping[str, Relation | str]) -> str:
+    target = targets.get(metric.target, f"the referenced table '{metric.target}' is not known")
+    if isinstance(target, str):
+        raise Unmeasurable(target)
+    here = [sql.key(path) for path in metric.fields]
+    there_sql = sql_for(target)
+    there = [there_sql.key(path) for path in metric.target_fields]
+    names = [exp.to_identifier(f"k{i}") for i in range(len(here))]
+    keys = exp.select(*(exp.Alias(this=key, alias=name.copy()) for key, name in zip(there, names, strict=True)))
+    inner = keys.from_(target.table()).subquery("target")
+    matched = exp.and_(
+        *(
+            exp.EQ(this=exp.column(name.name, table="target"), expression=exp.column(name.name, table="source"))
+            for name in names
+        )
+    )
+    own = exp.select(exp.Star(), *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(here, names, strict=True)))
+    source = own.from_(relation.table()).subquery("source")
+    exists = exp.Exists(this=exp.select(number(1)).from_(inner).where(matched))
+    filled = [is_not_null(exp.column(name.name, table="source")) for name in names]
+    cells = [*(exp.column(name.name, table="source") for name in names), exp.Window(this=exp.Count(this=exp.Star()))]
+    orphans = exp.select(*cells).from_(source).where(exp.and_(*filled, exp.Not(this=exists)))
+    return orphans.limit(OFFENDERS).sql(dialect=relation.dialect)
+
+
+def _values_scan(metric: Metric, relation: Relation, sql: Sql) -> Scan:
+    if not isinstance(metric, Violations) or ITEMS in metric.field:
+        raise Unmeasurable(f"this cannot be judged on {relation.dialect} for items of arrays")
+    value = sql.value(metric.field)
+    shown = value.raw if value.raw is not None else value.expression
+    select = (
+        exp.select(shown.copy(), exp.Count(this=exp.Star()))
+        .from_(relation.table())
+        .where(is_not_null(shown))
+        .group_by(shown.copy())
+    )
+    return Scan("values", select.sql(dialect=relation.dialect), (metric,))
+
+
+# --------------------------------------------------------------------------- users' queries
+
+_TABLE_NAMES = "object|table|model|schema|dataset"
+_COLUMN_NAMES = "property|column|field"
+_PLACEHOLDER = re.compile(r"\$?\{\s*(" + _TABLE_NAMES + "|" + _COLUMN_NAMES + r")\s*\}")
+
+
+def query_sql(metric: Query, relation: Relation) -> str:
+    """A user's query with its placeholders filled in, proven to be one read-only SELECT.
+
+    Only the closed list of names is replaced, so the braces of a regular expression stay what they are
+    (ODCS, data quality, "SQL"). Raises `Unmeasurable` for a query that is not safe.
+    """
+    column = relation.find(metric.column[0]) if metric.column else None
+
+    def fill(match: re.Match[str]) -> str:
+        if match[1] in _TABLE_NAMES.split("|"):
+            return relation.placeholder or relation.sql
+        if metric.column is None:
+            raise Unmeasurable(f"the query says {match[0]}, but the rule does not belong to a column")
+        if column is None:
+            raise Unmeasurable(f"column '{field_text(metric.column)}' does not exist in {relation.shown}")
+        name = exp.to_identifier(column.name, quoted=True).sql(dialect=relation.dialect)
+        return ".".join([name, *(exp.to_identifier(part, quoted=True).sql(dialect=relation.dialect) for part in metric.column[1:])])
+
+    filled = _PLACEHOLDER.sub(fill, metric.sql)
+    problem = check_query(filled, relation.dialect)
+    if problem is not None:
+        raise Unmeasurable(problem)
+    return filled.strip().rstrip(";").strip()
+
+
+# --------------------------------------------------------------------------- samples of offenders
+
+
+@dataclass(frozen=True)
+class SampleScan:
+    """One statement that shows rows which break any of `metrics`.
+
+    Its columns are `shown` (the primary key and every field concerned) and then one flag per metric, 1
+    where the row breaks it.
+    """
+
+    sql: str
+    shown: tuple[FieldPath, ...]
+    metrics: tuple[Metric, ...]
+
+
+def sample_scan(
+    metrics: Iterable[Metric], key: tuple[FieldPath, ...], relation: Relation, limit: int | None = None
+) -> SampleScan | None:
+    """The statement that shows the offenders of row-level metrics; None if none of them has any to show."""
+    sql = sql_for(relation)
+    flags: list[tuple[Metric, exp.Expr]] = []
+    fields = list(key)
+    for metric in metrics:
+        predicate = _offender(metric, sql)
+        if predicate is not None:
+            flags.append((metric, predicate))
+            fields.append(shown_field(metric))
+    if not flags:
+        return None
+    shown = tuple(dict.fromkeys(fields))
+    values = [sql.value(path) for path in shown]
+    cells = [(value.raw if value.raw is not None else value.expression).copy() for value in values]
+    marks = [exp.Case(ifs=[exp.If(this=one.copy(), true=number(1))], default=number(0)) for _, one in flags]
+    select = exp.select(*cells, *marks).from_(relation.table()).where(exp.or_(*(one.copy() for _, one in flags)))
+    if limit is not None:
+        select = select.limit(limit)
+    return SampleScan(select.sql(dialect=relation.dialect), shown, tuple(metric for metric, _ in flags))
+
+
+def shown_field(metric: Metric) -> FieldPath:
+    """The field a sample shows for a row-level metric: the whole array where an item is meant."""
+    field: FieldPath = metric.field if isinstance(metric, Violations | UnparsedValues) else ()
+    return field[: field.index(ITEMS)] if ITEMS in field else field
+
+
+def _offender(metric: Metric, sql: Sql) -> exp.Expr | None:
+    try:
+        if isinstance(metric, Violations):
+            return sql.offends(metric.field, metric.condition)
+        if isinstance(metric, UnparsedValues):
+            counted = sql.unparsed(metric.field)
+            case = counted.find(exp.If) if counted is not None else None
+            return case.this if case is not None else None
+    except (Unmeasurable, NeedsValues):
+        return None
+    return None

@@ -1,0 +1,146 @@
+"""What the databases say of their own tables: names, native types, nullability, comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, inspect
+from sqlalchemy.exc import NoSuchTableError
+from sqlglot import exp
+
+from contract_checks.datatypes import category_of
+from contract_checks.metrics import FoundColumn
+
+TableName = tuple[str, ...]
+"""(table,), (schema, table) or (catalog, schema, table)."""
+
+
+def name_parts(name: str) -> TableName:
+    """A dotted name in its parts; quotes keep a dot together: `a."b.c"` is `("a", "b.c")`."""
+    parts = re.findall(r'"((?:[^"]|"")*)"|`([^`]*)`|\[([^\]]*)\]|([^.]+)', name)
+    return tuple(next(part for part in match if part).replace('""', '"') for match in parts if any(match))
+
+
+def find_columns(
+    connection: Connection, dialect: str, name: str, default_schema: str | None
+) -> tuple[TableName, tuple[FoundColumn, ...]] | None:
+    """The table that a contract calls `name`, with its columns; None if the database has none.
+
+    A name is tried as the contract writes it, in the server's schema if it has no schema of its own. A
+    leading part that is neither catalog nor schema here (the service in an OpenMetadata name, a database
+    that goes by another name) is dropped; the schema never is, for a table of the same name in another
+    schema is another table.
+    """
+    reader = _READERS.get(dialect, _read_by_reflection)
+    for candidate in _candidates(name, default_schema, dialect):
+        found = reader(connection, candidate, dialect)
+        if found:
+            return candidate, tuple(found)
+    return None
+
+
+def _candidates(name: str, default_schema: str | None, dialect: str) -> list[TableName]:
+    parts = name_parts(name)
+    candidates: list[TableName] = []
+    if len(parts) > 1:
+        candidates.append((name,))
+    if len(parts) == 1:
+        if default_schema:
+            candidates.append((default_schema, *parts))
+        else:
+            candidates.append(parts)
+    elif dialect == "sqlite":
+        candidates.append(parts[-1:])
+    else:
+        if len(parts) >= 3:
+            candidates.append(parts[-3:])
+        candidates.append(parts[-2:])
+    return candidates
+
+
+def table_sql(name: TableName, dialect: str) -> str:
+    """The quoted name for a FROM clause."""
+    identifiers = [exp.to_identifier(part, quoted=True) for part in name]
+    table = exp.Table(
+        this=identifiers[-1],
+        db=identifiers[-2] if len(name) > 1 else None,
+        catalog=identifiers[-3] if len(name) > 2 else None,
+    )
+    return table.sql(dialect=dialect)
+
+
+def _rows(connection: Connection, sql: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in connection.exec_driver_sql(sql, parameters)]
+
+
+def _read_duckdb(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:
+    sql = """
+        SELECT database_name, schema_name, table_name, column_name, data_type, is_nullable, comment
+        FROM duckdb_columns() WHERE NOT internal AND lower(table_name) = lower(?)
+          AND (CAST(? AS TEXT) IS NULL OR lower(schema_name) = lower(?))
+          AND (CAST(? AS TEXT) IS NULL OR lower(database_name) = lower(?))
+        ORDER BY column_index"""
+    schema = name[-2] if len(name) > 1 else None
+    catalog = name[-3] if len(name) > 2 else None
+    rows = _rows(connection, sql, (name[-1], schema, schema, catalog, catalog))
+    if len(name) == 1:
+        current = _rows(connection, "SELECT current_database(), current_schema()", ())[0]
+        rows = [row for row in rows if (row[0], row[1]) == current or row[0] == "temp"]
+    elif len(name) == 2:
+        current_database = _rows(connection, "SELECT current_database()", ())[0][0]
+        rows = [row for row in rows if row[0] == current_database]
+    exact = [row for row in rows if row[2] == name[-1]] or rows
+    return [
+        FoundColumn(row[3], row[4], category_of(row[4], dialect), bool(row[5]), row[6] or "") for row in exact
+    ]
+
+
+def _read_postgres(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:
+    if len(name) > 2:
+        database = _rows(connection, "SELECT current_database()", ())[0][0]
+        if name[-3] != database:
+            return []
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name[-2:])
+    sql = """
+        SELECT a.attname, format_type(coalesce(nullif(t.typbasetype, 0), t.oid), a.atttypmod), t.typtype,
+               NOT a.attnotnull, coalesce(col_description(a.attrelid, a.attnum), '')
+        FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+        WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+    found = []
+    for column, native_type, kind, nullable, comment in _rows(connection, sql, (quoted,)):
+        category = "string" if kind in ("e", b"e") else category_of(native_type, dialect)
+        found.append(FoundColumn(column, native_type, category, nullable, comment))
+    return found
+
+
+def _read_sqlite(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:
+    sql = 'SELECT name, type, "notnull" FROM pragma_table_xinfo(?) WHERE hidden IN (0, 2, 3) ORDER BY cid'
+    return [
+        FoundColumn(column, native_type, category_of(native_type, dialect), not not_null)
+        for column, native_type, not_null in _rows(connection, sql, (name[-1],))
+    ]
+
+
+def _read_by_reflection(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:
+    schema = ".".join(name[:-1]) or None
+    try:
+        columns = inspect(connection).get_columns(name[-1], schema=schema)
+    except NoSuchTableError:
+        return []
+    found = []
+    for column in columns:
+        native_type = column["type"].compile(dialect=connection.dialect)
+        category = category_of(native_type, dialect)
+        found.append(
+            FoundColumn(column["name"], native_type, category, bool(column["nullable"]), column.get("comment") or "")
+        )
+    return found
+
+
+_READERS: dict[str, Callable[[Connection, TableName, str], Sequence[FoundColumn]]] = {
+    "duckdb": _read_duckdb,
+    "postgres": _read_postgres,
+    "sqlite": _read_sqlite,
+}

@@ -1,0 +1,270 @@
+"""Any database that SQLAlchemy reaches, read in one transaction that cannot write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from contract_checks.errors import MissingDriverError, SourceError
+from contract_checks.model import Dataset, declared_categories
+from contract_checks.patterns import search
+from contract_checks.sources.catalogue import find_columns, table_sql
+from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
+from contract_checks.sql import Relation
+from contract_checks.sql.sqlite import instant_text
+
+STATEMENT_TIMEOUT = 600
+"""Seconds after which a database that can do so gives up on a statement."""
+LOCK_TIMEOUT = 60
+"""Seconds to wait for another process to let go of a DuckDB file."""
+
+_DIALECTS = {
+    "postgresql": "postgres",
+    "mssql": "tsql",
+    "mariadb": "mysql",
+    "awsathena": "athena",
+}
+"""SQLAlchemy's names of dialects that sqlglot calls otherwise."""
+
+_EXTRAS = {
+    "psycopg": "postgres",
+    "psycopg2": "postgres",
+    "pymysql": "mysql",
+    "snowflake": "snowflake",
+    "sqlalchemy_bigquery": "bigquery",
+    "databricks": "databricks",
+    "trino": "trino",
+    "clickhouse_connect": "clickhouse",
+    "oracledb": "oracle",
+    "pyodbc": "sqlserver",
+    "duckdb": "duckdb",
+}
+_EXTRA_OF_DIALECT = {
+    "snowflake": "snowflake",
+    "bigquery": "bigquery",
+    "databricks": "databricks",
+    "trino": "trino",
+    "clickhousedb": "clickhouse",
+    "clickhouse": "clickhouse",
+}
+
+
+class DatabaseSource(Source):
+    """A database behind a SQLAlchemy URL or engine.
+
+    `default_schema` is where a table without a schema of its own is looked for.
+    """
+
+    def __init__(self, database: str | URL | Engine, default_schema: str | None = None) -> None:
+        self._engine = database if isinstance(database, Engine) else None
+        try:
+            self._url = database.url if isinstance(database, Engine) else make_url(database)
+        except ArgumentError as error:
+            # SQLAlchemy's message repeats the text, which may hold a password.
+            raise SourceError("the source is not a SQLAlchemy URL; it looks like postgresql+psycopg://host/db") from error
+        self.name = self._url.render_as_string(hide_password=True)
+        self.default_schema = default_schema
+        backend = self._url.get_backend_name()
+        self.dialect = _DIALECTS.get(backend, backend)
+
+    @contextmanager
+    def session(self, datasets: Sequence[Dataset]) -> Iterator[DatabaseSession]:
+        engine = self._engine or self._make_engine()
+        try:
+            with self._connect(engine) as connection:
+                try:
+                    with _transaction(connection, self.dialect):
+                        yield DatabaseSession(connection, self, datasets)
+                finally:
+                    _reset(connection, self.dialect)
+        except DBAPIError as error:
+            raise SourceError(f"{self.name}: {self.clean(error)}") from None
+        finally:
+            if self._engine is None:
+                engine.dispose()
+
+    def clean(self, error: BaseException) -> str:
+        """An error's words in one line, without the password of the URL."""
+        words = str(getattr(error, "orig", None) or error).strip().partition("\nLINE ")[0]
+        line = " ".join(part.strip() for part in words.splitlines() if part.strip())
+        password = self._url.password
+        if password:
+            line = line.replace(str(password), "***")
+        return line[:500]
+
+    def _make_engine(self) -> Engine:
+        arguments: dict[str, Any] = {}
+        if self.dialect == "duckdb":
+            arguments = {"read_only": True, "config": {"enable_external_access": "false"}}
+            if not self._url.database or self._url.database == ":memory:":
+                arguments.pop("read_only")
+        elif self.dialect == "postgres":
+            arguments = {"connect_timeout": 10}
+        elif self.dialect == "sqlite" and self._url.database and not Path(self._url.database).exists():
+            raise SourceError(f"{self.name}: there is no such file")
+        return self._create_engine(arguments)
+
+    def _create_engine(self, arguments: dict[str, Any]) -> Engine:
+        try:
+            return create_engine(self._url, poolclass=NullPool, connect_args=arguments)
+        except NoSuchModuleError as error:
+            raise MissingDriverError(_install_hint(self._url, str(error))) from None
+        except ModuleNotFoundError as error:
+            raise MissingDriverError(_install_hint(self._url, str(error))) from None
+
+    @contextmanager
+    def _connect(self, engine: Engine) -> Iterator[Connection]:
+        deadline = time.monotonic() + LOCK_TIMEOUT
+        while True:
+            try:
+                connection = engine.connect()
+                break
+            except ModuleNotFoundError as error:
+                raise MissingDriverError(_install_hint(self._url, str(error))) from None
+            except (DBAPIError, SQLAlchemyError) as error:
+                words = self.clean(error)
+                if self.dialect == "duckdb" and "different configuration" in words and self._engine is None:
+                    # The same process holds the file open for writing; join that instance instead.
+                    engine = self._create_engine({})
+                    continue
+                locked = self.dialect == "duckdb" and "lock" in words.lower()
+                if locked and time.monotonic() < deadline:
+                    time.sleep(0.2)
+                    continue
+                waited = f" (waited {LOCK_TIMEOUT} s for another process to let go of the file)" if locked else ""
+                raise SourceError(f"{self.name} cannot be reached: {words}{waited}") from None
+        with connection:
+            yield connection
+
+
+def _install_hint(url: URL, words: str) -> str:
+    driver = url.drivername.partition("+")[2]
+    extra = _EXTRAS.get(driver) or _EXTRA_OF_DIALECT.get(url.get_backend_name())
+    if extra is None and url.get_backend_name() == "postgresql":
+        extra = "postgres"
+    package = f'"dagster-contract-checks[{extra}]"' if extra else f"the SQLAlchemy driver of {url.drivername}"
+    return f"no driver for {url.drivername} is installed ({words}); install it with: pip install {package}"
+
+
+@contextmanager
+def _transaction(connection: Connection, dialect: str) -> Iterator[None]:
+    """One read-only transaction with one snapshot, and time zones that do not depend on the server."""
+    if dialect == "postgres":
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin():
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}s'")
+            connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
+            yield
+    elif dialect == "sqlite":
+        raw: Any = connection.connection.dbapi_connection
+        raw.create_function("contract_search", 2, _sqlite_search, deterministic=True)
+        raw.create_function("contract_instant", 1, _sqlite_instant, deterministic=True)
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        connection.commit()
+        with connection.begin():
+            if not raw.in_transaction:
+                raw.execute("BEGIN")
+            yield
+    elif dialect == "duckdb":
+        connection.exec_driver_sql("SET TimeZone = 'UTC'")
+        connection.commit()
+        with connection.begin():
+            yield
+    else:
+        with connection.begin():
+            yield
+
+
+def _reset(connection: Connection, dialect: str) -> None:
+    """Give a borrowed connection back as it was."""
+    if dialect == "sqlite" and not connection.closed and not connection.invalidated:
+        connection.rollback()
+        connection.exec_driver_sql("PRAGMA query_only = OFF")
+
+
+def _sqlite_search(pattern: str, subject: str | None) -> bool | None:
+    return None if subject is None else search(pattern, subject)
+
+
+@lru_cache(maxsize=65536)
+def _sqlite_instant(subject: object) -> str | None:
+    """The UTC form of an ISO 8601 date or timestamp that is stored as text; NULL for anything else."""
+    if not isinstance(subject, str):
+        return None
+    try:
+        return instant_text(datetime.fromisoformat(subject))
+    except ValueError:
+        return None
+
+
+class DatabaseSession(Session):
+    """A session on a database."""
+
+    def __init__(self, connection: Connection, source: DatabaseSource, datasets: Sequence[Dataset]) -> None:
+        super().__init__(datasets)
+        self.connection, self.source, self.dialect = connection, source, source.dialect
+        self._relations: dict[str, Relation] = {}
+
+    def relation(self, dataset: Dataset) -> Relation:
+        if dataset.physical_name not in self._relations:
+            try:
+                found = find_columns(self.connection, self.dialect, dataset.physical_name, self.source.default_schema)
+            except DBAPIError as error:
+                raise QueryError(self.source.clean(error)) from None
+            if found is None:
+                place = f" in schema {self.source.default_schema}" if self.source.default_schema else ""
+                raise MissingTableError(f"there is no table '{dataset.physical_name}'{place} in {self.source.name}")
+            name, columns = found
+            quoted = table_sql(name, self.dialect)
+            self._relations[dataset.physical_name] = Relation(
+                shown=f"table {dataset.physical_name}",
+                sql=quoted,
+                dialect=self.dialect,
+                columns=columns,
+                declared=declared_categories(dataset),
+                placeholder=quoted,
+            )
+        return self._relations[dataset.physical_name]
+
+    def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        statement = self.connection.execution_options(no_parameters=True)
+        if self.dialect == "postgres":
+            savepoint = statement.begin_nested()
+            try:
+                rows = [tuple(row) for row in statement.exec_driver_sql(sql)]
+            except DBAPIError as error:
+                self._fail_if_lost(error)
+                savepoint.rollback()
+                raise QueryError(self.source.clean(error)) from None
+            savepoint.commit()
+            return rows
+        try:
+            return [tuple(row) for row in statement.exec_driver_sql(sql)]
+        except DBAPIError as error:
+            self._fail_if_lost(error)
+            if self.dialect == "duckdb":
+                # DuckDB has no savepoints and ends a transaction at the first error.
+                self._restart()
+            raise QueryError(self.source.clean(error)) from None
+        except (ValueError, OverflowError, ImportError) as error:
+            raise QueryError(f"the driver could not read the result: {error}") from None
+
+    def _fail_if_lost(self, error: DBAPIError) -> None:
+        if error.connection_invalidated:
+            raise SourceError(f"{self.source.name}: the connection was lost: {self.source.clean(error)}") from None
+
+    def _restart(self) -> None:
+        raw: Any = self.connection.connection.dbapi_connection
+        raw.rollback()
+        raw.begin()
+

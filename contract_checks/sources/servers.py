@@ -1,0 +1,220 @@
+"""A contract's servers → a Source.
+
+A contract says where its data lives, never with which password: user and password come from the
+environment, as `CONTRACT_CHECKS_<SERVER>_USERNAME` and `CONTRACT_CHECKS_<SERVER>_PASSWORD`, and
+`CONTRACT_CHECKS_<SERVER>_URL` replaces a server altogether (the server's name in upper case, `_` for
+everything that is no letter or digit).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.engine import URL
+
+from contract_checks.errors import ServerError
+from contract_checks.model import Contract, Server
+from contract_checks.sources.database import DatabaseSource
+from contract_checks.sources.files import SUFFIXES, FileSource
+from contract_checks.sources.interface import Source
+
+
+def resolve(
+    contract: Contract, server: str | None = None, source: str | Path | Engine | Source | None = None
+) -> Source:
+    """Where the data of a contract is.
+
+    `source` (a SQLAlchemy URL, an engine, a path to files, or a `Source`) goes before the contract's
+    servers. Among those, `server` names one by name or environment; without it the only one is taken.
+    Raises `ServerError` when there is none, when there are several, or when its type cannot be asked.
+    """
+    if source is not None:
+        return _given(source)
+    return _from_server(_select(contract, server), contract)
+
+
+def _given(source: str | Path | Engine | Source) -> Source:
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, Engine):
+        return DatabaseSource(source)
+    text = str(source)
+    if "://" in text or re.match(r"[a-z0-9_+]+:/", text):
+        return DatabaseSource(text)
+    if Path(text).exists() or any(text.lower().endswith(suffix) for known in SUFFIXES.values() for suffix in known):
+        if not Path(text).exists() and not re.search(r"[*?{]", text):
+            raise ServerError(f"the source '{text}' does not exist")
+        return FileSource(text)
+    raise ServerError(
+        f"the source '{text}' is neither a SQLAlchemy URL (postgresql+psycopg://host/db, duckdb:///file.duckdb) "
+        "nor a file or folder that exists"
+    )
+
+
+def _select(contract: Contract, wanted: str | None) -> Server:
+    servers = contract.servers
+    listed = ", ".join(f"{one.name} ({one.environment})" if one.environment else one.name for one in servers)
+    if not servers:
+        raise ServerError(f"{contract.file} names no server; give a source (a SQLAlchemy URL or a path to files)")
+    if wanted is None:
+        if len(servers) > 1:
+            raise ServerError(f"{contract.file} names {len(servers)} servers; choose one of: {listed}")
+        return servers[0]
+    chosen = [one for one in servers if one.name == wanted] or [one for one in servers if one.environment == wanted]
+    if not chosen:
+        raise ServerError(f"{contract.file} has no server '{wanted}'; it has: {listed}")
+    if len(chosen) > 1:
+        raise ServerError(f"{contract.file} has {len(chosen)} servers '{wanted}'; choose one of: {listed}")
+    return chosen[0]
+
+
+def environment_name(server: str, what: str) -> str:
+    """The environment variable for a server: `CONTRACT_CHECKS_PROD_DB_PASSWORD`."""
+    return f"CONTRACT_CHECKS_{re.sub(r'[^A-Za-z0-9]', '_', server).upper()}_{what}"
+
+
+def _from_server(server: Server, contract: Contract) -> Source:
+    replaced = os.environ.get(environment_name(server.name, "URL"))
+    if replaced:
+        return _given(replaced)
+    kind = server.type.strip().lower()
+    if kind in ("local", "file"):
+        return _local(server, contract)
+    if kind in _FILE_DATABASES:
+        return _file_database(kind, server, contract)
+    builder = _DATABASES.get(kind)
+    if builder is None:
+        raise ServerError(
+            f"{server.location}: servers of type '{server.type}' cannot be asked yet; give a source instead, or set "
+            f"{environment_name(server.name, 'URL')}"
+        )
+    return builder(server)
+
+
+def find_path(path: str, contract: Contract) -> Path:
+    """A path of a contract: absolute, else below the working directory, else beside or above the contract.
+
+    What exists first is taken; without any the path below the working directory is what will be missed.
+    """
+    folder = Path(contract.file).resolve().parent
+    for base in (Path.cwd(), folder, folder.parent):
+        if _exists(base / path):
+            return base / path
+    return Path.cwd() / path
+
+
+def _exists(path: Path) -> bool:
+    fixed = Path(re.split(r"[*?{]", str(path), maxsplit=1)[0])
+    return fixed.exists() or (fixed != path and fixed.parent.is_dir())
+
+
+def _text(server: Server, *keys: str) -> str | None:
+    for key in keys:
+        value = server.get(key)
+        if value is not None and str(value).strip():
+            return str(value).strip()
+    return None
+
+
+def _needed(server: Server, *keys: str) -> str:
+    value = _text(server, *keys)
+    if value is None:
+        raise ServerError(f"{server.location}: the server '{server.name}' ({server.type}) needs '{keys[0]}'")
+    return value
+
+
+def _local(server: Server, contract: Contract) -> Source:
+    path = find_path(_needed(server, "path", "location"), contract)
+    return FileSource(path, _text(server, "format"), _text(server, "delimiter"))
+
+
+_FILE_DATABASES = ("duckdb", "sqlite")
+
+
+def _file_database(kind: str, server: Server, contract: Contract) -> Source:
+    path = find_path(_needed(server, "database", "path"), contract)
+    return DatabaseSource(URL.create(kind, database=str(path)), _text(server, "schema"))
+
+
+def _url(server: Server, driver: str, *, database: str | None = None, query: Mapping[str, str] | None = None) -> URL:
+    port = _text(server, "port")
+    if port is not None and not port.isdigit():
+        raise ServerError(f"{server.location}: the port '{port}' of server '{server.name}' is no number")
+    return URL.create(
+        driver,
+        username=os.environ.get(environment_name(server.name, "USERNAME")),
+        password=os.environ.get(environment_name(server.name, "PASSWORD")),
+        host=_text(server, "host"),
+        port=int(port) if port else None,
+        database=database,
+        query=dict(query or {}),
+    )
+
+
+def _plain(driver: str) -> Callable[[Server], Source]:
+    """A server whose URL is host, port and database, with a schema to look in."""
+
+    def build(server: Server) -> Source:
+        _needed(server, "host")
+        return DatabaseSource(_url(server, driver, database=_needed(server, "database")), _text(server, "schema"))
+
+    return build
+
+
+def _mysql(server: Server) -> Source:
+    _needed(server, "host")
+    return DatabaseSource(_url(server, "mysql+pymysql", database=_needed(server, "database")))
+
+
+def _snowflake(server: Server) -> Source:
+    database, schema = _needed(server, "database"), _text(server, "schema")
+    query = {key: value for key in ("warehouse", "role") if (value := _text(server, key))}
+    url = _url(server, "snowflake", database=f"{database}/{schema}" if schema else database, query=query)
+    return DatabaseSource(url.set(host=_needed(server, "account"), port=None), schema)
+
+
+def _bigquery(server: Server) -> Source:
+    project, dataset = _needed(server, "project"), _needed(server, "dataset")
+    return DatabaseSource(URL.create("bigquery", host=project, database=dataset), dataset)
+
+
+def _databricks(server: Server) -> Source:
+    query = {"catalog": _needed(server, "catalog"), "schema": _needed(server, "schema")}
+    http_path = _text(server, "httpPath", "http_path") or os.environ.get(environment_name(server.name, "HTTP_PATH"))
+    if http_path:
+        query["http_path"] = http_path
+    url = _url(server, "databricks", query=query).set(username="token", host=_needed(server, "host"))
+    return DatabaseSource(url, query["schema"])
+
+
+def _trino(server: Server) -> Source:
+    catalog, schema = _needed(server, "catalog"), _text(server, "schema")
+    _needed(server, "host")
+    return DatabaseSource(_url(server, "trino", database=f"{catalog}/{schema}" if schema else catalog), schema)
+
+
+def _oracle(server: Server) -> Source:
+    _needed(server, "host")
+    url = _url(server, "oracle+oracledb", query={"service_name": _needed(server, "serviceName")})
+    return DatabaseSource(url, _text(server, "schema"))
+
+
+_DATABASES: dict[str, Callable[[Server], Source]] = {
+    "postgres": _plain("postgresql+psycopg"),
+    "postgresql": _plain("postgresql+psycopg"),
+    "cloudsql": _plain("postgresql+psycopg"),
+    "mysql": _mysql,
+    "sqlserver": _plain("mssql+pyodbc"),
+    "redshift": _plain("redshift+redshift_connector"),
+    "clickhouse": _plain("clickhousedb"),
+    "snowflake": _snowflake,
+    "bigquery": _bigquery,
+    "databricks": _databricks,
+    "trino": _trino,
+    "presto": _trino,
+    "oracle": _oracle,
+}

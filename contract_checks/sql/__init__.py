@@ -1,0 +1,17 @@
+"""Metric → SQL expression: one file per database that differs, `interface.py` for what they share."""
+
+from __future__ import annotations
+
+from contract_checks.sql.duckdb import DuckDbSql
+from contract_checks.sql.interface import NeedsValues, Relation, Sql, Unmeasurable, Value
+from contract_checks.sql.postgres import PostgresSql
+from contract_checks.sql.sqlite import SqliteSql
+
+__all__ = ["NeedsValues", "Relation", "Sql", "Unmeasurable", "Value", "sql_for"]
+
+_DATABASES: dict[str, type[Sql]] = {"duckdb": DuckDbSql, "postgres": PostgresSql, "sqlite": SqliteSql}
+
+
+def sql_for(relation: Relation) -> Sql:
+    """The SQL of the relation's database; standard SQL for one that has no file of its own."""
+    return _DATABASES.get(relation.dialect, Sql)(relation)

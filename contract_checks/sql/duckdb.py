@@ -1,0 +1,275 @@
+"""DuckDB: its own tables, Parquet with types, and CSV and JSON cells that are judged one by one."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from sqlglot import exp
+
+from contract_checks.datatypes import Category, category_of, field_type, is_open_document, parse_type
+from contract_checks.metrics import ITEMS, Bound, Condition, FieldPath, field_text
+from contract_checks.sql.interface import (
+    Relation,
+    Sql,
+    Unmeasurable,
+    Value,
+    call,
+    count_if,
+    is_not_null,
+    is_null,
+    number,
+    text,
+)
+
+_INTEGER = r"[+-]?[0-9]+"
+_NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?)|[nN][aA][nN]"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+_OFFSET = r"( ?([zZ]|[+-][0-9]{2}(:?[0-9]{2})?))?"
+
+# How the text of a CSV or JSON cell becomes a value: what it must look like, the type it is read as.
+_CELLS: dict[str, tuple[str, str]] = {
+    "integer": (_INTEGER, "HUGEINT"),
+    "number": (_NUMBER, "DOUBLE"),
+    "boolean": (r"[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|[tTfF]", "BOOLEAN"),
+    "date": (_DATE, "DATE"),
+    "timestamp": (f"{_DATE}([T ]{_CLOCK}{_OFFSET})?", "TIMESTAMPTZ"),
+    "time": (f"{_CLOCK}{_OFFSET}", "TIME"),
+}
+_JSON_TYPES: dict[str, tuple[str, ...]] = {
+    "integer": ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE"),
+    "number": ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE"),
+    "boolean": ("BOOLEAN",),
+    "object": ("OBJECT",),
+    "map": ("OBJECT",),
+    "array": ("ARRAY",),
+    "vector": ("ARRAY",),
+}
+_ITEM = "_item"
+
+
+class DuckDbSql(Sql):
+    """DuckDB's SQL."""
+
+    regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "re2"
+
+    # ------------------------------------------------------------------ values
+
+    def value(self, path: FieldPath) -> Value:
+        if ITEMS in path:
+            raise Unmeasurable(f"{field_text(path)} stands for the items of an array; this needs a single value")
+        column = self._column(path)
+        top: exp.Expr = exp.column(column.name, quoted=True)
+        if self.relation.encoding == "csv":
+            if len(path) > 1:
+                raise Unmeasurable(f"a CSV cell has no field {field_text(path)}")
+            return self.cell(top, path)
+        if self.relation.encoding == "json":
+            return self.json_value(top, path, path[1:])
+        if len(path) == 1:
+            return Value(top, self._category(column.native_type, column.category), column.native_type)
+        return self._field(top, column.native_type, path, 1)
+
+    def _field(self, base: exp.Expr, native_type: str, path: FieldPath, start: int) -> Value:
+        """The field `path[start:]` below `base`, which has `native_type`."""
+        expression, parent = base, None
+        for index in range(start, len(path)):
+            if is_open_document(native_type, self.dialect):
+                return self.json_value(expression, path, path[index:])
+            inner = field_type(native_type, (path[index],), self.dialect)
+            if inner is None:
+                raise Unmeasurable(f"{field_text(path[:index])} ({native_type}) has no field {path[index]}")
+            parent, expression = expression, call("STRUCT_EXTRACT", expression, text(path[index]))
+            native_type = inner
+        return Value(expression, category_of(native_type, self.dialect), native_type, parent)
+
+    def cell(self, raw: exp.Expr, path: FieldPath) -> Value:
+        """The typed value of a text cell: NULL where the text is not of the declared type."""
+        declared = self.relation.declared.get(path, "string")
+        if declared not in _CELLS:
+            return Value(raw, declared if declared == "string" else "unknown", "", raw=raw)
+        looks, native_type = _CELLS[declared]
+        fits = call("REGEXP_FULL_MATCH", raw, text(looks))
+        typed = exp.Case(ifs=[exp.If(this=fits, true=exp.TryCast(this=raw.copy(), to=exp.DataType.build(native_type, "duckdb")))])
+        return Value(typed, declared, native_type, raw=raw)
+
+    def json_value(self, document: exp.Expr, path: FieldPath, below: FieldPath) -> Value:
+        """The value at `below` inside a JSON document; `path` is its whole path, for its declared type."""
+        raw = call("JSON_EXTRACT_STRING", document, text(_json_path(below)))
+        declared = self.relation.declared.get(path, "string")
+        if declared in ("object", "map", "array", "vector"):
+            inner = call("JSON_EXTRACT", document, text(_json_path(below)))
+            value = Value(inner, declared, "JSON", raw=raw)
+        else:
+            value = self.cell(raw, path)
+        if not below:
+            return value
+        parent = call("JSON_EXTRACT_STRING", document, text(_json_path(below[:-1])))
+        return Value(value.expression, value.category, value.native_type, parent, raw)
+
+    # ------------------------------------------------------------------ items of arrays
+
+    def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        if ITEMS not in path:
+            return super().violations(path, condition)
+        found = call("LEN", self._offending_items(path, condition))
+        return exp.Coalesce(this=exp.Sum(this=found), expressions=[number(0)])
+
+    def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        if ITEMS not in path:
+            return super().offends(path, condition)
+        return exp.GT(this=call("LEN", self._offending_items(path, condition)), expression=number(0))
+
+    def value_count(self, path: FieldPath) -> exp.Expr:
+        if ITEMS not in path:
+            return super().value_count(path)
+        last = len(path) - 1 - path[::-1].index(ITEMS)
+        items, _ = self._items(path[: last + 1])
+        return exp.Coalesce(this=exp.Sum(this=call("LEN", items)), expressions=[number(0)])
+
+    def _offending_items(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        last = len(path) - 1 - path[::-1].index(ITEMS)
+        items, item_type = self._items(path[: last + 1])
+        item = self._item_value(item_type, path, last + 1)
+        return call("LIST_FILTER", items, _function(self.breaks(condition, item)))
+
+    def _items(self, path: FieldPath) -> tuple[exp.Expr, str]:
+        """All items named by `path`, which ends in ITEMS, as one list, and the type of an item."""
+        outer = path[:-1]
+        if ITEMS not in outer:
+            array = self.value(outer)
+        else:
+            last = len(outer) - 1 - outer[::-1].index(ITEMS)
+            items, item_type = self._items(outer[: last + 1])
+            inner = self._item_value(item_type, outer, last + 1)
+            listed, inner_type = self._as_list(inner, outer)
+            return call("FLATTEN", call("LIST_TRANSFORM", items, _function(listed))), inner_type
+        return self._as_list(array, outer)
+
+    def _as_list(self, array: Value, path: FieldPath) -> tuple[exp.Expr, str]:
+        if is_open_document(array.native_type, self.dialect):
+            is_array = exp.EQ(this=call("JSON_TYPE", array.expression), expression=text("ARRAY"))
+            listed = exp.cast(array.expression.copy(), "JSON[]", dialect="duckdb")
+            return exp.Case(ifs=[exp.If(this=is_array, true=listed)]), "JSON"
+        inner = field_type(array.native_type, (ITEMS,), self.dialect)
+        if inner is None:
+            raise Unmeasurable(f"{field_text(path)} is no array but {array.native_type or array.category}")
+        return array.expression, inner
+
+    def _item_value(self, item_type: str, path: FieldPath, start: int) -> Value:
+        item = exp.column(_ITEM)
+        if is_open_document(item_type, self.dialect):
+            return self.json_value(item, path, path[start:])
+        if start == len(path):
+            return Value(item, category_of(item_type, self.dialect), item_type)
+        return self._field(item, item_type, path, start)
+
+    # ------------------------------------------------------------------ types
+
+    def unparsed(self, path: FieldPath) -> exp.Expr | None:
+        declared = self.relation.declared.get(path)
+        if declared is None or ITEMS in path or not self.relation.has(path):
+            return None
+        if self.relation.encoding == "native":
+            return super().unparsed(path)
+        value = self.value(path)
+        raw = value.raw if value.raw is not None else value.expression
+        if self.relation.encoding == "json":
+            return count_if(exp.and_(is_not_null(raw), self._wrong_json(path, declared, value)))
+        if declared in _CELLS:
+            return count_if(exp.and_(is_not_null(raw), is_null(value.expression)))
+        if declared == "string":
+            return None
+        raise Unmeasurable(f"a CSV file cannot hold the type {declared}")
+
+    def _wrong_json(self, path: FieldPath, declared: Category, value: Value) -> exp.Expr:
+        if declared in ("binary", "unknown"):
+            raise Unmeasurable(f"a JSON file cannot hold the type {declared}")
+        document = exp.column(self._column(path).name, quoted=True)
+        kind = call("JSON_TYPE", document, text(_json_path(path[1:])))
+        allowed = [text(one) for one in _JSON_TYPES.get(declared, ("VARCHAR",))]
+        wrong_kind = exp.Not(this=exp.In(this=kind, expressions=allowed))
+        return exp.or_(wrong_kind, is_null(value.expression)) if declared in _CELLS else wrong_kind
+
+    def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
+        kinds = _JSON_TYPES.get(declared)
+        if kinds is None or declared in _CELLS:
+            return None
+        kind = call("JSON_TYPE", value.expression)
+        return count_if(exp.Not(this=exp.In(this=kind, expressions=[text(one) for one in kinds])))
+
+    # ------------------------------------------------------------------ conditions
+
+    def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
+        outside = super().compare(bound, value, limit)
+        if value.raw is None or value.category != "number":
+            return outside
+        # A double decides unless it equals the limit; then the digits of the text do.
+        exact = exp.TryCast(this=value.raw.copy(), to=exp.DataType.build("DECIMAL(38,18)", "duckdb"))
+        strict = exp.LT if bound.operator in (">=", ">") else exp.GT
+        below = strict(this=value.expression.copy(), expression=limit.copy())
+        equal = exp.EQ(this=value.expression.copy(), expression=limit.copy())
+        exactly = super().compare(bound, Value(exact, "number", "DECIMAL(38,18)"), limit)
+        return exp.or_(below, exp.and_(equal, exp.Coalesce(this=exactly, expressions=[outside])))
+
+    def key(self, path: FieldPath) -> exp.Expr:
+        value = self.value(path)
+        if value.raw is None or value.category != "number":
+            return value.expression
+        # 1.0 and 1.00 are one key, 2^53 and 2^53 + 1 are two.
+        exact = exp.TryCast(this=value.raw.copy(), to=exp.DataType.build("DECIMAL(38,18)", "duckdb"))
+        return exp.Coalesce(this=exp.cast(exact, "TEXT"), expressions=[exp.cast(value.expression.copy(), "TEXT")])
+
+    def is_nan(self, expression: exp.Expr) -> exp.Expr:
+        return call("ISNAN", expression)
+
+    def no_multiple(self, divisor: object, value: Value) -> exp.Expr:
+        parsed = parse_type(value.native_type, self.dialect)
+        if value.raw is None and parsed is not None and parsed.this == exp.DataType.Type.DECIMAL:
+            remainder = exp.Mod(this=value.expression.copy(), expression=number(divisor))  # type: ignore[arg-type]
+            return exp.NEQ(this=remainder, expression=number(0))
+        return super().no_multiple(divisor, value)  # type: ignore[arg-type]
+
+    def size(self, value: Value) -> exp.Expr:
+        if is_open_document(value.native_type, self.dialect):
+            if value.category == "array":
+                return call("JSON_ARRAY_LENGTH", value.expression)
+            return call("LEN", call("JSON_KEYS", value.expression))
+        kind = category_of(value.native_type, self.dialect)
+        if kind in ("array", "vector"):
+            return call("LEN", value.expression)
+        if kind == "map":
+            return call("CARDINALITY", value.expression)
+        parsed = parse_type(value.native_type, self.dialect)
+        if kind == "object" and parsed is not None:
+            fields = number(len(parsed.expressions))
+            return exp.Case(ifs=[exp.If(this=is_not_null(value.expression), true=fields)])
+        return super().size(value)
+
+    def repeated_items(self, value: Value) -> exp.Expr:
+        if is_open_document(value.native_type, self.dialect):
+            listed, _ = self._as_list(value, ())
+        elif category_of(value.native_type, self.dialect) == "array":
+            listed = value.expression
+        else:
+            raise Unmeasurable(f"it needs an array, but the column is {value.native_type or value.category}")
+        return exp.LT(this=call("LIST_UNIQUE", listed), expression=call("LIST_AGGREGATE", listed, text("count")))
+
+
+def _function(body: exp.Expr) -> exp.Expr:
+    return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
+
+
+def _json_path(fields: FieldPath) -> str:
+    return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
+
+
+def typed_columns(relation: Relation) -> str:
+    """The select list that gives untyped cells the types of their promises, for users' queries."""
+    sql = DuckDbSql(relation)
+    parts = []
+    for column in relation.columns:
+        value = sql.value((column.name,))
+        name = exp.to_identifier(column.name, quoted=True)
+        parts.append(exp.Alias(this=value.expression, alias=name).sql(dialect="duckdb"))
+    return ", ".join(parts)

@@ -1,0 +1,427 @@
+"""Metric → SQL expression, and how databases differ.
+
+Expressions are built as sqlglot trees, so one description serves every database; what differs is a
+method of `Sql` that a subclass replaces.
+
+A condition becomes the predicate that is true for the values that *break* it, since violations are what
+is counted. A predicate may be NULL for a NULL value, which is never counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import ClassVar, Literal
+
+from sqlglot import exp
+
+from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document
+from contract_checks.metrics import (
+    ITEMS,
+    AllOf,
+    Bound,
+    Condition,
+    FieldPath,
+    FoundColumn,
+    HasFormat,
+    Length,
+    Matches,
+    MultipleOf,
+    NotNull,
+    NotOneOf,
+    OneOf,
+    Scalar,
+    Size,
+    UniqueItems,
+    field_text,
+)
+from contract_checks.patterns import compile_pattern, to_postgres, to_re2
+
+Encoding = Literal["native", "csv", "json"]
+"""How cells are stored: by the source's own types, as CSV text, or as JSON values."""
+
+
+class Unmeasurable(Exception):
+    """A metric cannot be asked of this relation; the message says why, for a person."""
+
+
+class NeedsValues(Exception):
+    """A condition cannot be put into this engine's SQL exactly; its distinct values must be judged instead."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a FROM clause may name: a table or a set of files, with the columns that are really there.
+
+    `sql` is the FROM item in `dialect` (a sqlglot name). `declared` gives the promised category of a field
+    where the storage has no types of its own. `shown` is how a person knows it; `placeholder` is what
+    `{object}` becomes in a user's query.
+    """
+
+    shown: str
+    sql: str
+    dialect: str
+    columns: tuple[FoundColumn, ...]
+    encoding: Encoding = "native"
+    declared: Mapping[FieldPath, Category] = field(default_factory=dict)
+    placeholder: str = ""
+
+    def find(self, name: str) -> FoundColumn | None:
+        """The column of that name: an exact match first, then a case-insensitive one if it is the only one."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        folded = [column for column in self.columns if column.name.lower() == name.lower()]
+        return folded[0] if len(folded) == 1 else None
+
+    def has(self, path: FieldPath) -> bool:
+        """Whether there is a value at `path`, as far as the types tell."""
+        column = self.find(path[0])
+        if column is None:
+            return False
+        if len(path) == 1 or self.encoding != "native":
+            return True
+        return field_type(column.native_type, path[1:], self.dialect) is not None
+
+    def table(self) -> exp.Expr:
+        """The FROM item as a tree."""
+        return exp.maybe_parse(self.sql, into=exp.Table, dialect=self.dialect)
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression for the values of a field, with what is known of their type.
+
+    `parent` holds the value, if it is a field of something. `raw` is the text it was parsed from, where
+    the storage has no types.
+    """
+
+    expression: exp.Expr
+    category: Category
+    native_type: str
+    parent: exp.Expr | None = None
+    raw: exp.Expr | None = None
+
+    @property
+    def absent(self) -> exp.Expr:
+        """True where the value is missing although what holds it is there."""
+        missing = is_null(self.raw if self.raw is not None else self.expression)
+        return missing if self.parent is None else exp.and_(is_not_null(self.parent), missing)
+
+
+def is_null(expression: exp.Expr) -> exp.Expr:
+    """`expression IS NULL`."""
+    return exp.Is(this=expression.copy(), expression=exp.Null())
+
+
+def is_not_null(expression: exp.Expr) -> exp.Expr:
+    """`NOT expression IS NULL`."""
+    return exp.Not(this=is_null(expression))
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function call that sqlglot passes through as it is."""
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def text(value: str) -> exp.Expr:
+    """A string literal."""
+    return exp.Literal.string(value)
+
+
+def number(value: int | Decimal | float) -> exp.Expr:
+    """A numeric literal with every digit of `value`."""
+    decimal = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if not decimal.is_finite():
+        raise Unmeasurable(f"{value} is not a finite number")
+    literal = exp.Literal.number(format(abs(decimal), "f"))
+    return exp.Neg(this=literal) if decimal.is_signed() and decimal != 0 else literal
+
+
+def count_if(predicate: exp.Expr) -> exp.Expr:
+    """The number of rows for which `predicate` is true; 0, never NULL, for no rows."""
+    return exp.Count(this=exp.Case(ifs=[exp.If(this=predicate.copy(), true=exp.Literal.number(1))]))
+
+
+class Sql:
+    """Standard SQL, and the base of what each database does differently."""
+
+    regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = None
+    """Which language the engine's regular expressions speak; None when no exact translation is known."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.dialect = relation.dialect
+
+    # ------------------------------------------------------------------ values
+
+    def value(self, path: FieldPath) -> Value:
+        """The value at `path`. Raises `Unmeasurable` if there is no such column or field."""
+        if ITEMS in path:
+            raise Unmeasurable(f"items of arrays cannot be checked on {self.dialect} ({field_text(path)})")
+        column = self._column(path)
+        expression: exp.Expr = exp.column(column.name, quoted=True)
+        if len(path) == 1:
+            return Value(expression, self._category(column.native_type, column.category), column.native_type)
+        native_type = self._field_type(column, path)
+        parent = expression
+        for name in path[1:]:
+            parent, expression = expression, self.child(expression, name, native_type)
+        return Value(expression, category_of(native_type, self.dialect), native_type, parent)
+
+    def child(self, parent: exp.Expr, name: str, native_type: str) -> exp.Expr:
+        """The field `name` of a struct."""
+        raise Unmeasurable(f"fields of a struct cannot be checked on {self.dialect} ({name})")
+
+    def _column(self, path: FieldPath) -> FoundColumn:
+        column = self.relation.find(path[0])
+        if column is None:
+            folded = [one.name for one in self.relation.columns if one.name.lower() == path[0].lower()]
+            if folded:
+                raise Unmeasurable(f"column '{path[0]}' could be any of {', '.join(folded)} in {self.relation.shown}")
+            raise Unmeasurable(f"column '{path[0]}' does not exist in {self.relation.shown}")
+        return column
+
+    def _field_type(self, column: FoundColumn, path: FieldPath) -> str:
+        native_type = field_type(column.native_type, path[1:], self.dialect)
+        if native_type is None:
+            raise Unmeasurable(f"column '{column.name}' ({column.native_type}) has no field {field_text(path)}")
+        return native_type
+
+    def _category(self, native_type: str, category: str) -> Category:
+        return category if category != "unknown" else category_of(native_type, self.dialect)  # type: ignore[return-value]
+
+    # ------------------------------------------------------------------ metrics
+
+    def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        """The aggregate that counts the values at `path` that break `condition`."""
+        return count_if(self.offends(path, condition))
+
+    def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        """The row predicate that is true where the value at `path` breaks `condition`."""
+        return self.breaks(condition, self.value(path))
+
+    def value_count(self, path: FieldPath) -> exp.Expr:
+        """The aggregate that counts the values at `path`, NULL ones included."""
+        self.value(path)
+        return exp.Count(this=exp.Star())
+
+    def unparsed(self, path: FieldPath) -> exp.Expr | None:
+        """The aggregate that counts values which are not of their declared type; None where types say it all."""
+        column = self.relation.find(path[0])
+        declared = self.relation.declared.get(path)
+        if column is None or declared is None or ITEMS in path or not self.relation.has(path):
+            return None
+        value = self.value(path)
+        if is_open_document(value.native_type, self.dialect):
+            return self.unparsed_document(value, declared)
+        return None
+
+    def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
+        """Counts JSON documents that are not of the declared shape."""
+        raise Unmeasurable(f"the shape of {value.native_type} documents cannot be checked on {self.dialect}")
+
+    def aggregate(self, function: str, path: FieldPath) -> exp.Expr:
+        """MIN, MAX, AVG or SUM of the values at `path`."""
+        kinds = {"min": exp.Min, "max": exp.Max, "avg": exp.Avg, "sum": exp.Sum}
+        return kinds[function](this=self.value(path).expression.copy())
+
+    def key(self, path: FieldPath) -> exp.Expr:
+        """The expression that groups equal keys."""
+        return self.value(path).expression
+
+    # ------------------------------------------------------------------ conditions
+
+    def breaks(self, condition: Condition, value: Value) -> exp.Expr:
+        """The predicate that is true for values that break `condition`.
+
+        Raises `Unmeasurable` when the condition makes no sense for the column's type, `NeedsValues` when
+        this engine cannot answer exactly.
+        """
+        if isinstance(condition, NotNull):
+            return value.absent
+        if isinstance(condition, Bound):
+            return self.out_of_bound(condition, value)
+        if isinstance(condition, Length):
+            return self.wrong_length(condition, value)
+        if isinstance(condition, Matches):
+            return self.mismatch(condition.pattern, value)
+        if isinstance(condition, HasFormat):
+            self.as_text(value)
+            raise NeedsValues
+        if isinstance(condition, OneOf):
+            return exp.and_(exp.Not(this=value.absent), exp.Not(this=self.among(condition.values, value)))
+        if isinstance(condition, NotOneOf):
+            listed = self.among(condition.values, value)
+            return exp.or_(listed, value.absent) if None in condition.values else listed
+        if isinstance(condition, MultipleOf):
+            return self.no_multiple(condition.divisor, value)
+        if isinstance(condition, Size):
+            return self._outside(self.size(value), condition.minimum, condition.maximum)
+        if isinstance(condition, UniqueItems):
+            return self.repeated_items(value)
+        if isinstance(condition, AllOf):
+            return exp.or_(*(self.breaks(one, value) for one in condition.conditions))
+        raise Unmeasurable(f"{type(condition).__name__} cannot be checked")
+
+    def out_of_bound(self, bound: Bound, value: Value) -> exp.Expr:
+        """True outside the bound; NaN is outside of every bound that counts it."""
+        outside = self.compare(bound, value, self.literal(bound.limit, value))
+        if value.category != "number" or not self.may_be_nan(value):
+            return outside
+        nan = self.is_nan(value.expression)
+        return exp.or_(outside, nan) if bound.nan else exp.and_(outside, exp.Not(this=nan))
+
+    def may_be_nan(self, value: Value) -> bool:
+        """Whether the column's type has a NaN."""
+        return is_float(value.native_type, self.dialect)
+
+    def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
+        """The negation of the bound's operator, which is NULL for NULL."""
+        negated = {">=": exp.LT, ">": exp.LTE, "<=": exp.GT, "<": exp.GTE}[bound.operator]
+        return negated(this=value.expression.copy(), expression=limit)
+
+    def is_nan(self, expression: exp.Expr) -> exp.Expr:
+        """True where a floating-point value is NaN."""
+        return exp.EQ(this=expression.copy(), expression=exp.cast(text("NaN"), "DOUBLE"))
+
+    def wrong_length(self, length: Length, value: Value) -> exp.Expr:
+        """True where the number of characters lies outside."""
+        return self._outside(exp.Length(this=self.as_text(value)), length.minimum, length.maximum)
+
+    def _outside(self, size: exp.Expr, minimum: int | None, maximum: int | None) -> exp.Expr:
+        parts: list[exp.Expr] = []
+        if minimum is not None:
+            parts.append(exp.LT(this=size.copy(), expression=number(minimum)))
+        if maximum is not None:
+            parts.append(exp.GT(this=size.copy(), expression=number(maximum)))
+        return exp.or_(*parts) if parts else exp.false()
+
+    def mismatch(self, pattern: str, value: Value) -> exp.Expr:
+        """True where the ECMA-262 pattern is not found."""
+        try:
+            compile_pattern(pattern)
+        except ValueError as error:
+            raise Unmeasurable(str(error)) from error
+        subject = self.as_text(value)
+        translated = {"re2": to_re2, "postgres": to_postgres, "ecma": str}.get(self.regex or "", lambda _: None)(pattern)
+        if translated is None:
+            raise NeedsValues
+        return exp.Not(this=self.regexp(subject, translated))
+
+    def regexp(self, subject: exp.Expr, pattern: str) -> exp.Expr:
+        """True where the engine finds `pattern`, in the engine's own language, in `subject`."""
+        return exp.RegexpLike(this=subject, expression=text(pattern))
+
+    def as_text(self, value: Value) -> exp.Expr:
+        """The value as text. Raises `Unmeasurable` for types that are no text."""
+        if value.category != "string":
+            raise Unmeasurable(f"it needs text, but the column is {value.native_type or value.category}")
+        return exp.cast(value.expression.copy(), "TEXT")
+
+    def among(self, values: tuple[Scalar, ...], value: Value) -> exp.Expr:
+        """True where the value equals one of `values`, each taken in the column's type."""
+        literals = [literal for one in values if (literal := self.listed(one, value)) is not None]
+        if not literals:
+            return exp.false()
+        subject = self.as_text(value) if value.category == "string" else value.expression.copy()
+        return exp.In(this=subject, expressions=literals)
+
+    def listed(self, one: Scalar, value: Value) -> exp.Expr | None:
+        """A listed value as a literal of the column's type; None if no value of that type can equal it."""
+        if one is None:
+            return None
+        if value.category == "string":
+            return text(_plain_text(one))
+        try:
+            return self.literal(_from_text(one, value.category) if isinstance(one, str) else one, value)
+        except (Unmeasurable, ValueError, InvalidOperation):
+            return None
+
+    def no_multiple(self, divisor: Decimal, value: Value) -> exp.Expr:
+        """True where the value is no whole multiple of `divisor`."""
+        if value.category not in ("integer", "number"):
+            raise Unmeasurable(f"it needs a number, but the column is {value.native_type or value.category}")
+        if value.category == "number":
+            raise NeedsValues
+        if divisor != divisor.to_integral_value():
+            raise NeedsValues
+        return exp.NEQ(this=exp.Mod(this=value.expression.copy(), expression=number(divisor)), expression=number(0))
+
+    def size(self, value: Value) -> exp.Expr:
+        """The number of items or keys."""
+        raise Unmeasurable(f"the size of {value.native_type or value.category} cannot be checked on {self.dialect}")
+
+    def repeated_items(self, value: Value) -> exp.Expr:
+        """True where an array holds an item twice."""
+        raise Unmeasurable(f"items of arrays cannot be checked on {self.dialect}")
+
+    # ------------------------------------------------------------------ literals
+
+    def literal(self, limit: Scalar, value: Value) -> exp.Expr:
+        """`limit` as a literal that compares with the column in the column's own type.
+
+        Raises `Unmeasurable` when the two cannot be compared.
+        """
+        category, kind = value.category, value.native_type or value.category
+        if isinstance(limit, bool):
+            if category == "boolean":
+                return exp.Boolean(this=limit)
+        elif isinstance(limit, int | float | Decimal):
+            if category in ("integer", "number"):
+                return number(limit)
+        elif isinstance(limit, datetime):
+            if category == "timestamp":
+                return self.timestamp_literal(limit, has_timezone(value.native_type, self.dialect))
+            if category == "date" and limit.time() == time(0):
+                return self.date_literal(limit.date())
+        elif isinstance(limit, date):
+            if category == "date":
+                return self.date_literal(limit)
+            if category == "timestamp":
+                midnight = datetime.combine(limit, time(0), UTC)
+                return self.timestamp_literal(midnight, has_timezone(value.native_type, self.dialect))
+        elif isinstance(limit, time):
+            if category == "time":
+                return exp.cast(text(limit.isoformat()), "TIMETZ" if limit.tzinfo else "TIME")
+        elif isinstance(limit, str) and category == "string":
+            return text(limit)
+        raise Unmeasurable(f"{_plain_text(limit)!r} cannot be compared with a column of type {kind}")
+
+    def date_literal(self, limit: date) -> exp.Expr:
+        """A date literal."""
+        return exp.cast(text(limit.isoformat()), "DATE")
+
+    def timestamp_literal(self, limit: datetime, with_timezone: bool) -> exp.Expr:
+        """A timestamp literal; a column without a time zone holds UTC."""
+        instant = limit.replace(tzinfo=UTC) if limit.tzinfo is None else limit.astimezone(UTC)
+        if with_timezone:
+            return exp.cast(text(instant.isoformat(sep=" ")), "TIMESTAMPTZ")
+        return exp.cast(text(instant.replace(tzinfo=None).isoformat(sep=" ")), "TIMESTAMP")
+
+
+def _plain_text(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return str(value)
+
+
+def _from_text(listed: str, category: Category) -> Scalar:
+    """A text that was listed for a column of another type, read in that type. Raises `ValueError` if it is none."""
+    if category in ("integer", "number"):
+        return Decimal(listed)
+    if category == "date":
+        return date.fromisoformat(listed)
+    if category == "timestamp":
+        return datetime.fromisoformat(listed)
+    if category == "time":
+        return time.fromisoformat(listed)
+    if category == "boolean" and listed.lower() in ("true", "false"):
+        return listed.lower() == "true"
+    raise ValueError(listed)

@@ -1,0 +1,84 @@
+"""PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from sqlglot import exp
+
+from contract_checks.datatypes import Category, category_of, field_type, is_open_document
+from contract_checks.metrics import ITEMS, Condition, FieldPath, field_text
+from contract_checks.sql.interface import Sql, Unmeasurable, Value, call, count_if, number, text
+
+_JSON_TYPES: dict[str, str] = {"object": "object", "map": "object", "array": "array", "vector": "array"}
+
+
+class PostgresSql(Sql):
+    """PostgreSQL's SQL."""
+
+    regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "postgres"
+
+    def may_be_nan(self, value: Value) -> bool:
+        return value.category == "number"  # NUMERIC has a NaN too
+
+    def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        if ITEMS not in path:
+            return super().violations(path, condition)
+        return exp.Coalesce(this=exp.Sum(this=self._offending_items(path, condition)), expressions=[number(0)])
+
+    def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        if ITEMS not in path:
+            return super().offends(path, condition)
+        return exp.GT(this=self._offending_items(path, condition), expression=number(0))
+
+    def value_count(self, path: FieldPath) -> exp.Expr:
+        if ITEMS not in path:
+            return super().value_count(path)
+        array = self._array(path)
+        return exp.Coalesce(this=exp.Sum(this=call("CARDINALITY", array.expression)), expressions=[number(0)])
+
+    def _array(self, path: FieldPath) -> Value:
+        if path[-1] != ITEMS or ITEMS in path[:-1]:
+            raise Unmeasurable(f"{field_text(path)}: only the items of a plain array can be checked on PostgreSQL")
+        return self.value(path[:-1])
+
+    def _offending_items(self, path: FieldPath, condition: Condition) -> exp.Expr:
+        array = self._array(path)
+        item_type = field_type(array.native_type, (ITEMS,), self.dialect)
+        if item_type is None:
+            raise Unmeasurable(f"{field_text(path[:-1])} is no array but {array.native_type or array.category}")
+        item = Value(exp.column("item", table="items"), category_of(item_type, self.dialect), item_type)
+        broken = self.breaks(condition, item).sql(dialect="postgres")
+        unnested = array.expression.sql(dialect="postgres")
+        query = f"(SELECT COUNT(*) FROM UNNEST({unnested}) AS items(item) WHERE {broken})"
+        return exp.maybe_parse(query, dialect="postgres")
+
+    def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
+        kind = _JSON_TYPES.get(declared)
+        if kind is None:
+            return None
+        return count_if(exp.NEQ(this=self._json_kind(value), expression=text(kind)))
+
+    def _json_kind(self, value: Value) -> exp.Expr:
+        return call("JSONB_TYPEOF", exp.cast(value.expression.copy(), "JSONB"))
+
+    def size(self, value: Value) -> exp.Expr:
+        if is_open_document(value.native_type, self.dialect):
+            document = exp.cast(value.expression.copy(), "JSONB")
+            is_array = exp.EQ(this=self._json_kind(value), expression=text("array"))
+            keys = exp.maybe_parse(
+                f"(SELECT COUNT(*) FROM JSONB_OBJECT_KEYS({document.sql(dialect='postgres')}))", dialect="postgres"
+            )
+            length = call("JSONB_ARRAY_LENGTH", document)
+            is_object = exp.EQ(this=self._json_kind(value), expression=text("object"))
+            return exp.Case(ifs=[exp.If(this=is_array, true=length), exp.If(this=is_object, true=keys)])
+        if value.category == "array":
+            return call("CARDINALITY", value.expression)
+        return super().size(value)
+
+    def repeated_items(self, value: Value) -> exp.Expr:
+        if value.category != "array":
+            raise Unmeasurable(f"it needs an array, but the column is {value.native_type or value.category}")
+        array = value.expression.sql(dialect="postgres")
+        query = f"(SELECT COUNT(DISTINCT item) < COUNT(item) FROM UNNEST({array}) AS items(item))"
+        return exp.maybe_parse(query, dialect="postgres")

@@ -1,0 +1,143 @@
+"""Single values judged in Python: the exact word on what no SQL engine can be trusted with.
+
+A source hands over the distinct values of a column and each is judged here, so every database gives the
+same verdict. Used for patterns an engine cannot express, for string formats, and for remainders of
+floating-point numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+import uuid
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import urlsplit
+
+from contract_checks.metrics import AllOf, Condition, HasFormat, Length, Matches, MultipleOf
+from contract_checks.patterns import search
+
+_HOST_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\Z")
+_EMAIL_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z|\"[^\"\r\n]+\"\Z")
+_DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})\Z")
+_TIME = re.compile(r"\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})?\Z")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*\Z")
+
+
+def breaks(condition: Condition, value: Any) -> bool:
+    """Whether a non-NULL value breaks a condition.
+
+    Raises `ValueError` for a pattern that is none, and `NotImplementedError` for a condition that is not
+    about a single scalar.
+    """
+    if isinstance(condition, Matches):
+        return not search(condition.pattern, str(value))
+    if isinstance(condition, HasFormat):
+        return not FORMATS[condition.name](str(value))
+    if isinstance(condition, Length):
+        size = len(str(value))
+        low, high = condition.minimum, condition.maximum
+        return (low is not None and size < low) or (high is not None and size > high)
+    if isinstance(condition, MultipleOf):
+        return not _is_multiple(value, condition.divisor)
+    if isinstance(condition, AllOf):
+        return any(breaks(one, value) for one in condition.conditions)
+    raise NotImplementedError(type(condition).__name__)
+
+
+def _is_multiple(value: Any, divisor: Decimal) -> bool:
+    try:
+        number = Decimal(repr(value) if isinstance(value, float) else str(value))
+        if not number.is_finite():
+            return False
+        # A remainder of Decimal needs the whole quotient; integers of any size do not.
+        numerator, denominator = (number / 1).as_integer_ratio(), divisor.as_integer_ratio()
+        return (numerator[0] * denominator[1]) % (numerator[1] * denominator[0]) == 0
+    except InvalidOperation:
+        return False
+
+
+def _email(text: str) -> bool:
+    local, at, domain = text.rpartition("@")
+    return bool(at) and len(local) <= 64 and bool(_EMAIL_LOCAL.match(local)) and (_hostname(domain) or _address(domain))
+
+
+def _address(domain: str) -> bool:
+    inner = domain[1:-1].removeprefix("IPv6:") if domain.startswith("[") and domain.endswith("]") else ""
+    return bool(inner) and (_ip(ipaddress.IPv4Address)(inner) or _ip(ipaddress.IPv6Address)(inner))
+
+
+def _hostname(text: str) -> bool:
+    return 0 < len(text) <= 253 and all(_HOST_LABEL.match(label) for label in text.removesuffix(".").split("."))
+
+
+def _ip(kind: type[ipaddress.IPv4Address] | type[ipaddress.IPv6Address]) -> Callable[[str], bool]:
+    def judge(text: str) -> bool:
+        try:
+            kind(text)
+        except ValueError:
+            return False
+        return "%" not in text
+
+    return judge
+
+
+def _uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def _uri(text: str) -> bool:
+    try:
+        return bool(_URI.match(text)) and bool(urlsplit(text).scheme)
+    except ValueError:
+        return False
+
+
+def _date(text: str) -> bool:
+    return bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)) and _parses(date.fromisoformat, text)
+
+
+def _date_time(text: str) -> bool:
+    return bool(_DATE_TIME.match(text)) and _parses(datetime.fromisoformat, text.upper())
+
+
+def _time(text: str) -> bool:
+    return bool(_TIME.match(text)) and _parses(time.fromisoformat, text.upper())
+
+
+def _parses(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+FORMATS: dict[str, Callable[[str], bool]] = {
+    "email": _email,
+    "uuid": _uuid,
+    "uri": _uri,
+    "hostname": _hostname,
+    "ipv4": _ip(ipaddress.IPv4Address),
+    "ipv6": _ip(ipaddress.IPv6Address),
+    "date": _date,
+    "date-time": _date_time,
+    "time": _time,
+    "byte": _base64,
+}
+"""The string formats that are judged, by the names of ODCS (JSON Schema's, where it has them)."""

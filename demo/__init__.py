@@ -1,0 +1,1 @@
+"""The demo: its warehouse, and the reports computed from it."""

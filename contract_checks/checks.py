@@ -189,11 +189,15 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
         )
     if expected and dataset.compatibility == "exact":
         top = tuple(one for one in expected if len(one.field) == 1)
-        checks.append(_schema_check(dataset, "unexpected_columns", NoOtherColumns(top), (Columns(),), "no other columns"))
+        checks.append(
+            _schema_check(dataset, "unexpected_columns", NoOtherColumns(top), (Columns(),), "no other columns")
+        )
     typed = tuple(one for one in expected if one.type is not None)
     if typed:
-        metrics = (Columns(), *(UnparsedValues(one.field) for one in typed))
-        checks.append(_schema_check(dataset, "types", TypesMatch(typed), metrics, f"{len(typed)} columns of their type"))
+        metrics: tuple[Metric, ...] = (Columns(), *(UnparsedValues(one.field) for one in typed))
+        checks.append(
+            _schema_check(dataset, "types", TypesMatch(typed), metrics, f"{len(typed)} columns of their type")
+        )
     for path, column in stored:
         checks += _column_checks(dataset, path, column)
     key = sorted(
@@ -222,7 +226,9 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
     return checks
 
 
-def _schema_check(dataset: Dataset, rule: str, judgement: Judgement, metrics: tuple[Metric, ...], expected: str) -> Check:
+def _schema_check(
+    dataset: Dataset, rule: str, judgement: Judgement, metrics: tuple[Metric, ...], expected: str
+) -> Check:
     sentences = {
         "columns": "Every promised column is there.",
         "unexpected_columns": "There are no other columns than the promised ones.",
@@ -312,7 +318,8 @@ def _is_lower(expectation: Expectation, bounded: set[FieldPath]) -> bool:
 
 
 def _without_nan(metric: Metric) -> Metric:
-    assert isinstance(metric, Violations) and isinstance(metric.condition, Bound)
+    assert isinstance(metric, Violations)
+    assert isinstance(metric.condition, Bound)
     return replace(metric, condition=replace(metric.condition, nan=False))
 
 
@@ -365,7 +372,7 @@ def expected_text(requirement: Thresholds | AgeLimit) -> str:
             word = "between" if threshold.operator == "mustBeBetween" else "not between"
             parts.append(f"{word} {threshold.value[0]} and {threshold.value[1]}{percent}")
         else:
-            value = {True: "true", False: "false"}.get(threshold.value, threshold.value) if isinstance(threshold.value, bool) else threshold.value
+            value = str(threshold.value).lower() if isinstance(threshold.value, bool) else threshold.value
             parts.append(f"{_SIGNS[threshold.operator]} {value}{percent}")
     return " and ".join(parts)
 
@@ -425,4 +432,3 @@ def _hash(text: str) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 7].rstrip('_')}_{_hash(name)}"
-

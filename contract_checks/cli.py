@@ -15,7 +15,6 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -25,6 +24,8 @@ import click
 from contract_checks import __version__
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
     from contract_checks.checks import Plan
     from contract_checks.errors import ContractError
     from contract_checks.model import Contract
@@ -120,13 +121,14 @@ def test(
     only ever read.
     """
     wanted = ToTest(paths, server, source, checks, datasets)
-    with _progress() as progress:
-        results: list[Report | NotEvaluated] = []
-        for result in run_test(wanted, progress):
-            _warn(result, as_json)
-            if not as_json:
-                _print(result, "text", after=bool(results))
-            results.append(result)
+    bar = _Bar()
+    results: list[Report | NotEvaluated] = []
+    for result in run_test(wanted, bar):
+        bar.clear()
+        _warn(result, as_json)
+        if not as_json:
+            _print(result, "text", after=bool(results))
+        results.append(result)
     if as_json:
         _print(results[0] if _is_one_file(paths) else results, "json")
     raise click.exceptions.Exit(max(result.exit_code for result in results))
@@ -158,29 +160,31 @@ def run_test(wanted: ToTest, progress: Progress | None = None) -> Iterator[Repor
     A contract that has none of the wanted datasets or checks is left out. Raises `UnknownNameError` when
     no contract has one of them.
     """
-    from contract_checks.errors import Problem, SourceError
     from contract_checks.reports import NotEvaluated
     from contract_checks.run import check_contract
 
     read = _read(wanted.paths)
     _refuse_unknown(wanted, read)
+    before, of_all = 0, sum(len(plan.datasets) for plan in read if not isinstance(plan, NotEvaluated))
+
+    def advance(dataset: str, done: int, _: int) -> None:
+        if progress is not None:
+            progress(dataset, before + done, of_all)
+
     for plan in read:
         if isinstance(plan, NotEvaluated):
             yield plan
             continue
-        for part in _narrowed(plan, wanted):
-            contract = part.contract
-            try:
-                yield check_contract(
-                    contract,
-                    server=wanted.server,
-                    source=wanted.source,
-                    checks=wanted.checks or None,
-                    progress=progress,
-                )
-            except SourceError as error:
-                problem = Problem(str(error), contract.location)
-                yield NotEvaluated(contract.file, (problem,), contract.id or contract.name)
+        kept = _wanted_checks(plan, wanted)
+        if kept is not None and not kept:
+            continue
+        names = None if kept is None else {name for checks in kept.values() for name in checks}
+        report = check_contract(plan.contract, wanted.server, wanted.source, names, advance)
+        if kept is not None:
+            # Two datasets may have a check of one name, of which only one is wanted.
+            report = replace(report, datasets=tuple(one for one in report.datasets if one.name in kept))
+        before += len(plan.datasets)
+        yield report
 
 
 def _read(paths: Sequence[str], strict: bool = False) -> tuple[Plan | NotEvaluated, ...]:
@@ -255,17 +259,18 @@ def _refuse(option: str, wanted: Sequence[str], known: Sequence[str]) -> None:
         raise UnknownNameError(f"{option}: no contract has {names}. There are: {there_are}")
 
 
-def _narrowed(plan: Plan, wanted: ToTest) -> tuple[Plan, ...]:
-    """The plan without the datasets that are not wanted; nothing when none of them is."""
-    kept = tuple(
-        dataset
+def _wanted_checks(plan: Plan, wanted: ToTest) -> dict[str, tuple[str, ...]] | None:
+    """The names of the wanted checks by dataset; None for all of them, empty when the contract has none."""
+    if not wanted.checks and not wanted.datasets:
+        return None
+    found = {
+        dataset.dataset.name: tuple(
+            check.name for check in dataset.checks if not wanted.checks or check.name in wanted.checks
+        )
         for dataset in plan.datasets
-        if (not wanted.datasets or dataset.dataset.name in wanted.datasets)
-        and (not wanted.checks or any(check.name in wanted.checks for check in dataset.checks))
-    )
-    if not kept and (wanted.datasets or wanted.checks):
-        return ()
-    return (replace(plan, contract=plan.contract.with_datasets(tuple(one.dataset for one in kept)), datasets=kept),)
+        if not wanted.datasets or dataset.dataset.name in wanted.datasets
+    }
+    return {name: names for name, names in found.items() if names or not wanted.checks}
 
 
 # --------------------------------------------------------------------------- printed
@@ -301,22 +306,32 @@ def _warn(result: Report | NotEvaluated, as_json: bool) -> None:
         click.echo(problem_line(problem), err=True)
 
 
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A progress bar on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
+class _Bar:
+    """A progress bar on stderr, if that is a terminal. It appears with the first step and can be cleared."""
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
+    def __init__(self) -> None:
+        self._bar: RichProgress | None = None
 
-        def advance(dataset: str, done: int, total: int) -> None:
-            bar.update(task, description=dataset.replace("[", "\\["), completed=done, total=total)
+    def __call__(self, dataset: str, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.progress import Progress as RichProgress
 
-        yield advance
+        if self._bar is None:
+            # rich would send everything that is printed meanwhile to the bar's own stream.
+            console = Console(stderr=True)
+            self._bar = RichProgress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+            self._bar.add_task("", total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], description=escape(dataset), completed=done, total=total)
+
+    def clear(self) -> None:
+        """Make room for what is printed."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -33,18 +33,20 @@ _T = exp.DataType.Type
 _BY_TYPE: dict[exp.DType, Category] = {
     **dict.fromkeys(exp.DataType.TEXT_TYPES, "string"),
     **dict.fromkeys(
-        (_T.UUID, _T.ENUM, _T.INET, _T.IPADDRESS, _T.IPPREFIX, _T.IPV4, _T.IPV6, _T.XML, _T.FIXEDSTRING, _T.LONGTEXT,
-         _T.MEDIUMTEXT, _T.TINYTEXT, _T.NAME),
+        (_T.UUID, _T.ENUM, _T.INET, _T.IPADDRESS, _T.IPPREFIX, _T.IPV4, _T.IPV6, _T.XML, _T.FIXEDSTRING,
+         _T.LONGTEXT, _T.MEDIUMTEXT, _T.TINYTEXT, _T.NAME),
         "string",
     ),
     **dict.fromkeys((*exp.DataType.SIGNED_INTEGER_TYPES, *exp.DataType.UNSIGNED_INTEGER_TYPES), "integer"),
-    **dict.fromkeys((*exp.DataType.FLOAT_TYPES, _T.DECIMAL, _T.BIGDECIMAL, _T.DECFLOAT, _T.MONEY, _T.SMALLMONEY), "number"),
+    **dict.fromkeys(
+        (*exp.DataType.FLOAT_TYPES, _T.DECIMAL, _T.BIGDECIMAL, _T.DECFLOAT, _T.MONEY, _T.SMALLMONEY), "number"
+    ),
     _T.BOOLEAN: "boolean",
     **dict.fromkeys((_T.DATE, _T.DATE32), "date"),
     **dict.fromkeys((_T.TIME, _T.TIMETZ), "time"),
     **dict.fromkeys(
-        (_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMP_S, _T.TIMESTAMP_MS, _T.TIMESTAMP_NS,
-         _T.DATETIME, _T.DATETIME2, _T.DATETIME64, _T.SMALLDATETIME),
+        (_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMP_S, _T.TIMESTAMP_MS,
+         _T.TIMESTAMP_NS, _T.DATETIME, _T.DATETIME2, _T.DATETIME64, _T.SMALLDATETIME),
         "timestamp",
     ),
     **dict.fromkeys((_T.STRUCT, _T.OBJECT, _T.NESTED, _T.JSON, _T.JSONB, _T.VARIANT, _T.SUPER), "object"),
@@ -102,7 +104,7 @@ def satisfied_categories(text: str, category: str, dialect: str) -> frozenset[Ca
     parsed = parse_type(text, dialect)
     categories: set[Category] = set()
     if category in CATEGORIES and category != "unknown":
-        categories.add(category)  # type: ignore[arg-type]
+        categories.add(category)
     if parsed is None:
         return frozenset(categories)
     if parsed.this is _T.DECIMAL and len(parsed.expressions) == 2 and parsed.expressions[1].name == "0":

@@ -269,7 +269,9 @@ def _range(minimum: int | None, maximum: int | None) -> str:
 
 
 def _listed(values: Sequence[Scalar], most: int = 8) -> str:
-    shown = ", ".join(repr(value) if isinstance(value, str) else "null" if value is None else str(value) for value in values[:most])
+    shown = ", ".join(
+        repr(value) if isinstance(value, str) else "null" if value is None else str(value) for value in values[:most]
+    )
     return f"[{shown}{', …' if len(values) > most else ''}]"
 
 
@@ -310,7 +312,9 @@ def _age(check: Check, judgement: AgeLimit, measurement: Measurement, now: datet
         raise Incomparable(f"{measurement.value!r} in `{field}` is not a timestamp") from None
     kept = moment >= before(now, judgement.limit, judgement.timezone)
     which = "oldest" if oldest else "newest"
-    sentence = f"The {which} `{field}` is {age_text(now - moment)} old ({moment.isoformat()}), expected {check.expected}."
+    sentence = (
+        f"The {which} `{field}` is {age_text(now - moment)} old ({moment.isoformat()}), expected {check.expected}."
+    )
     seconds = Decimal(round((now - moment).total_seconds()))
     return replace(common, status="passed" if kept else "failed", description=sentence, measured=int(seconds))
 
@@ -433,7 +437,9 @@ def _types_match(check: Check, judgement: TypesMatch, measurements: Measurements
     )
     if wrong:
         listed = "; ".join(f"{one.column}: expected {one.expected}, found {one.found}" for one in wrong)
-        return replace(common, status="failed", description=f"{_count(len(wrong), 'column')} of another type: {listed}.")
+        return replace(
+            common, status="failed", description=f"{_count(len(wrong), 'column')} of another type: {listed}."
+        )
     if unknown:
         return replace(common, status="errored", description=f"Could not evaluate: {'; '.join(unknown)}.")
     return common
@@ -486,9 +492,9 @@ def _native_verdict(column: ExpectedColumn, native: str, category: str, dialect:
         else:
             by_category = None if category == "unknown" else False
     by_native = same_native_type(declared.native, native, dialect) if declared.native else None
-    if declared.with_timezone is not None and category in ("timestamp", "time"):
-        if has_timezone(native, dialect) != declared.with_timezone:
-            return False
+    zoned = declared.with_timezone
+    if zoned is not None and category in ("timestamp", "time") and has_timezone(native, dialect) != zoned:
+        return False
     verdicts: Iterable[bool] = [one for one in (by_category, by_native) if one is not None]
     if declared.categories and by_category is None and by_native is not True:
         return None

@@ -53,9 +53,10 @@ def to_postgres(pattern: str) -> str | None:
 
 def _translate(pattern: str, repeats: int, unicode_form: str, word_boundary: bool) -> str | None:
     try:
+        compile_pattern(pattern)
         translated = _Translator(pattern, repeats, word_boundary).translate()
-    except _Untranslatable:
-        return None
+    except (_Untranslatable, ValueError):
+        return None  # `search` says what is wrong with an invalid one
     return re.sub(r"\\u([0-9a-f]{4})", lambda match: unicode_form % int(match[1], 16), translated)
 
 
@@ -85,9 +86,20 @@ class _Translator:
         self.at += 1
         if letter == ".":
             return _NOT_NEWLINE
+        if letter in "^$" and not self._at_an_end(letter):
+            raise _Untranslatable  # DuckDB rewrites constant patterns to LIKE and forgets such an anchor
         if letter in "^$)|*+?":
             return letter
         return _literal(letter)
+
+    def _at_an_end(self, anchor: str) -> bool:
+        """Whether the anchor just read begins or ends the pattern, a group or an alternative."""
+        before, after = self.pattern[: self.at - 1], self.pattern[self.at :]
+        if anchor == "^":
+            return before == "" or (
+                before.endswith(("(", "|", "(?:", ">")) and not before.endswith(("\\(", "\\|", "\\>"))
+            )
+        return after == "" or after.startswith((")", "|"))
 
     def _group(self) -> str:
         rest = self.pattern[self.at :]
@@ -142,39 +154,42 @@ class _Translator:
     def _class(self) -> str:
         self.at += 1
         out = ["["]
-        if self.pattern[self.at : self.at + 1] == "^":
+        if self._peek() == "^":
             out.append("^")
             self.at += 1
-        if self.pattern[self.at : self.at + 1] in ("]", ""):
+        if self._peek() in ("]", ""):
             raise _Untranslatable
-        while True:
-            letter = self.pattern[self.at : self.at + 1]
-            if letter == "":
-                raise _Untranslatable
-            if letter == "]":
-                self.at += 1
-                return "".join([*out, "]"])
-            out.append(self._class_member(letter))
-
-    def _class_member(self, letter: str) -> str:
-        if letter == "\\":
-            return self._escape(inside=True)
+        while self._peek() != "]":
+            out.append(self._class_member())
         self.at += 1
-        if letter == "-":
-            following = self.pattern[self.at : self.at + 1]
-            preceding = self.pattern[self.at - 2]
-            shorthand = self.pattern[self.at - 3 : self.at - 1] in ("\\d", "\\w", "\\s")
-            if following == "]" or preceding in "[^" or shorthand:
-                return "\\-"
-            if following == "\\" and self.pattern[self.at + 1 : self.at + 2] in ("d", "w", "s"):
-                return "\\-"
-            return "-"
-        return _literal(letter)
+        return "".join([*out, "]"])
+
+    def _class_member(self) -> str:
+        """One character, one shorthand or one range; a hyphen is a range only between two characters."""
+        first, single = self._class_atom()
+        if self._peek() != "-" or self._peek(1) in ("]", ""):
+            return first
+        self.at += 1
+        last, also_single = self._class_atom()
+        return f"{first}-{last}" if single and also_single else f"{first}\\-{last}"
+
+    def _class_atom(self) -> tuple[str, bool]:
+        letter = self._peek()
+        if letter == "":
+            raise _Untranslatable
+        if letter == "\\":
+            single = self._peek(1) not in _CLASSES
+            return self._escape(inside=True), single
+        self.at += 1
+        return _literal(letter), True
+
+    def _peek(self, ahead: int = 0) -> str:
+        return self.pattern[self.at + ahead : self.at + ahead + 1]
 
 
 def _literal(letter: str) -> str:
     code = ord(letter)
-    if letter.isalnum() and code < 128 or letter in " _":
+    if (letter.isalnum() and code < 128) or letter in " _":
         return letter
     if code < 32 or code == 127:
         return f"\\u{code:04x}"

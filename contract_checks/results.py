@@ -101,7 +101,9 @@ class Report:
         """0 all passed (warnings allowed), 1 a check of severity error failed, 2 one could not be evaluated."""
         if any(result.status == "errored" for result in self.results) or not self.results:
             return 2
-        return 1 if any(result.status == "failed" and result.check.severity == "error" for result in self.results) else 0
+        return (
+            1 if any(result.status == "failed" and result.check.severity == "error" for result in self.results) else 0
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready values: the document that `contract-checks test --json` prints."""

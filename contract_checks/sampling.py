@@ -115,7 +115,8 @@ def _samples(
     one scan; each frequent one has a scan of its own, which soon ends at its limit.
     """
     samples: dict[Metric, Sample] = {}
-    rare, frequent = [], []
+    rare: list[Metric] = []
+    frequent: list[Metric] = []
     for metric in metrics if rows else ():
         measurement = measurements[metric]
         if measurement.offenders:
@@ -132,7 +133,9 @@ def _samples(
 
 def _key(dataset: Dataset, relation: Relation) -> tuple[FieldPath, ...]:
     """The primary key, which tells the rows of a sample apart."""
-    columns = sorted((one for one in dataset.columns if one.primary_key is not None), key=lambda one: one.primary_key or 0)
+    columns = sorted(
+        (one for one in dataset.columns if one.primary_key is not None), key=lambda one: one.primary_key or 0
+    )
     return tuple((one.physical_name,) for one in columns if relation.find(one.physical_name) is not None)
 
 
@@ -180,4 +183,3 @@ def printable(value: Any) -> Scalar:
         return value
     text = value.hex() if isinstance(value, bytes) else str(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-

@@ -35,6 +35,7 @@ from contract_checks.queries import check_query
 from contract_checks.sql import NeedsValues, Relation, Sql, Unmeasurable, sql_for
 from contract_checks.sql.interface import is_not_null, number
 
+_KEY = "contract_key_"
 OFFENDERS = 20
 """How many offending keys a statement that finds them returns along."""
 
@@ -84,18 +85,27 @@ def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mappin
             elif isinstance(metric, Query):
                 scans.append(Scan("query", query_sql(metric, relation), (metric,)))
             else:
-                expression = _aggregate(metric, sql)
-                if expression is None:
-                    known.append(Measurement(metric, 0, answered_by="catalogue"))
-                else:
-                    aggregates.append((metric, expression))
-        except NeedsValues:
-            scans.append(_values_scan(metric, relation, sql))
+                aggregates += _fused(metric, sql, relation, scans, known)
         except Unmeasurable as reason:
             known.append(Measurement(metric, error=str(reason)))
     if aggregates:
         scans.insert(0, aggregate_scan(aggregates, relation))
     return Compiled(tuple(scans), tuple(known))
+
+
+def _fused(
+    metric: Metric, sql: Sql, relation: Relation, scans: list[Scan], known: list[Measurement]
+) -> list[tuple[Metric, exp.Expr]]:
+    """The metric's cell of the shared scan, if it has one there."""
+    try:
+        expression = _aggregate(metric, sql)
+    except NeedsValues:
+        scans.append(_values_scan(metric, relation, sql))
+        return []
+    if expression is None:
+        known.append(Measurement(metric, 0, answered_by="catalogue"))
+        return []
+    return [(metric, expression)]
 
 
 def aggregate_scan(aggregates: Iterable[tuple[Metric, exp.Expr]], relation: Relation) -> Scan:
@@ -146,7 +156,7 @@ def _aggregate(metric: Metric, sql: Sql) -> exp.Expr | None:
 def _duplicates_sql(fields: tuple[FieldPath, ...], relation: Relation, sql: Sql) -> str:
     """The statement that counts recurring keys and the rows that carry them, and shows a few of them."""
     keys = [sql.key(path) for path in fields]
-    names = [exp.to_identifier(f"k{i}") for i in range(len(keys))]
+    names = [exp.to_identifier(f"{_KEY}{i}") for i in range(len(keys))]
     groups = (
         exp.select(
             *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(keys, names, strict=True)),
@@ -169,7 +179,7 @@ def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapp
     here = [sql.key(path) for path in metric.fields]
     there_sql = sql_for(target)
     there = [there_sql.key(path) for path in metric.target_fields]
-    names = [exp.to_identifier(f"k{i}") for i in range(len(here))]
+    names = [exp.to_identifier(f"{_KEY}{i}") for i in range(len(here))]
     keys = exp.select(*(exp.Alias(this=key, alias=name.copy()) for key, name in zip(there, names, strict=True)))
     inner = keys.from_(target.table()).subquery("target")
     matched = exp.and_(
@@ -178,7 +188,9 @@ def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapp
             for name in names
         )
     )
-    own = exp.select(exp.Star(), *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(here, names, strict=True)))
+    own = exp.select(
+        exp.Star(), *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(here, names, strict=True))
+    )
     source = own.from_(relation.table()).subquery("source")
     exists = exp.Exists(this=exp.select(number(1)).from_(inner).where(matched))
     filled = [is_not_null(exp.column(name.name, table="source")) for name in names]
@@ -224,7 +236,9 @@ def query_sql(metric: Query, relation: Relation) -> str:
         if column is None:
             raise Unmeasurable(f"column '{field_text(metric.column)}' does not exist in {relation.shown}")
         name = exp.to_identifier(column.name, quoted=True).sql(dialect=relation.dialect)
-        return ".".join([name, *(exp.to_identifier(part, quoted=True).sql(dialect=relation.dialect) for part in metric.column[1:])])
+        return ".".join(
+            [name, *(exp.to_identifier(part, quoted=True).sql(dialect=relation.dialect) for part in metric.column[1:])]
+        )
 
     filled = _PLACEHOLDER.sub(fill, metric.sql)
     problem = check_query(filled, relation.dialect)

@@ -18,7 +18,19 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import urlsplit
 
-from contract_checks.metrics import AllOf, Condition, HasFormat, Length, Matches, MultipleOf
+from contract_checks.metrics import (
+    AllOf,
+    Bound,
+    Condition,
+    HasFormat,
+    Length,
+    Matches,
+    MultipleOf,
+    NotNull,
+    NotOneOf,
+    OneOf,
+    Scalar,
+)
 from contract_checks.patterns import search
 
 _HOST_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\Z")
@@ -44,9 +56,52 @@ def breaks(condition: Condition, value: Any) -> bool:
         return (low is not None and size < low) or (high is not None and size > high)
     if isinstance(condition, MultipleOf):
         return not _is_multiple(value, condition.divisor)
+    if isinstance(condition, NotNull):
+        return False
+    if isinstance(condition, OneOf):
+        return not any(_equal(value, one) for one in condition.values)
+    if isinstance(condition, NotOneOf):
+        return any(_equal(value, one) for one in condition.values)
+    if isinstance(condition, Bound):
+        return _out_of_bound(condition, value)
     if isinstance(condition, AllOf):
         return any(breaks(one, value) for one in condition.conditions)
     raise NotImplementedError(type(condition).__name__)
+
+
+def _equal(value: Any, listed: Scalar) -> bool:
+    if listed is None:
+        return False
+    if isinstance(value, str):
+        return value == plain_text(listed)
+    try:
+        return Decimal(plain_text(value)) == Decimal(plain_text(listed))
+    except InvalidOperation:
+        return plain_text(value) == plain_text(listed)
+
+
+def _out_of_bound(bound: Bound, value: Any) -> bool:
+    if isinstance(bound.limit, str):
+        have, want = str(value), bound.limit
+        kept = {">=": have >= want, ">": have > want, "<=": have <= want, "<": have < want}
+        return not kept[bound.operator]
+    number, limit = Decimal(plain_text(value)), Decimal(plain_text(bound.limit))
+    if number.is_nan():
+        return bound.nan
+    return not {">=": number >= limit, ">": number > limit, "<=": number <= limit, "<": number < limit}[bound.operator]
+
+
+def plain_text(value: Scalar) -> str:
+    """A scalar as the text a string column would hold for it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    return str(value)
 
 
 def _is_multiple(value: Any, divisor: Decimal) -> bool:

@@ -153,7 +153,7 @@ def test_a_missing_column_spoils_only_its_own_checks(desk: Desk) -> None:
     ("text", "message"),
     [
         ("", "empty"),
-        ("a: [1, 2", "not valid YAML"),
+        ("a: }", "not valid YAML"),
         ("hello: world\n", "dialect"),
     ],
     ids=["empty", "not-yaml", "unknown-dialect"],
@@ -347,7 +347,7 @@ def test_json_of_a_folder_is_a_list_and_one_bad_file_harms_no_other(desk: Desk) 
 
 def test_json_of_an_unreadable_file_is_an_object(desk: Desk) -> None:
     """One path is one object, also when there is nothing to report."""
-    report = desk.json("test", desk.contract("a: ["))
+    report = desk.json("test", desk.contract("a: }"))
     assert (report["contract"], report["status"], report["score"]) == (None, "not_evaluated", None)
     assert report["problems"][0]["line"] == 1
 
@@ -419,14 +419,14 @@ def test_a_pipe_gets_plain_lines(desk: Desk) -> None:
     ]
 
 
-def test_a_terminal_gets_a_table(desk: Desk) -> None:
-    """On a terminal there are colours and a table, and the exit code is the same."""
+def on_a_terminal(command: list[str], stream: str) -> tuple[int, str, str]:
+    """Run a command with `stream` on a terminal: the exit code, what the terminal saw, what the other stream got."""
     outside, inside = pty.openpty()
-    command = [sys.executable, "-m", "contract_checks", "test", desk.contract(), "--source", desk.duckdb(NULL_AMOUNT)]
+    other = {"stdout": "stderr", "stderr": "stdout"}[stream]
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
-    with subprocess.Popen(command, stdout=inside, stderr=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(command, env=environment, **{stream: inside, other: subprocess.PIPE}) as process:  # type: ignore[call-overload]
         os.close(inside)
-        output = b""
+        seen = b""
         while True:
             try:
                 part = os.read(outside, 65536)
@@ -434,11 +434,30 @@ def test_a_terminal_gets_a_table(desk: Desk) -> None:
                 break
             if not part:
                 break
-            output += part
+            seen += part
+        rest = (process.stdout or process.stderr).read()
     os.close(outside)
-    assert process.returncode == 1
-    assert b"\x1b[" in output
-    assert "measured" in click.unstyle(output.decode())
+    return process.returncode, seen.decode(), rest.decode()
+
+
+def test_a_terminal_gets_a_table(desk: Desk) -> None:
+    """On a terminal there are colours and a table, and the exit code is the same."""
+    command = [sys.executable, "-m", "contract_checks", "test", desk.contract(), "--source", desk.duckdb(NULL_AMOUNT)]
+    code, seen, _ = on_a_terminal(command, "stdout")
+    assert code == 1
+    assert "\x1b[" in seen
+    assert "measured" in click.unstyle(seen)
+
+
+def test_the_progress_bar_leaves_stdout_alone(desk: Desk) -> None:
+    """With stderr on a terminal and stdout in a pipe, the bar goes there and the results here."""
+    command = [sys.executable, "-m", "contract_checks", "test", desk.contract(), "--source", desk.duckdb()]
+    code, seen, piped = on_a_terminal(command, "stderr")
+    assert code == 0
+    assert "━" in seen
+    assert "schema__id__required" not in seen
+    assert "passed   error    schema__id__required" in piped
+    assert "\x1b" not in piped
 
 
 def test_main_returns_the_exit_code(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,8 @@ ORDER = (
     "scans",
     "sources",
     "results",
+    "judging",
+    "sampling",
     "run",
     "reports",
     "dagster_defs",

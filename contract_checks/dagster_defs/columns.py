@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from dagster import TableColumn, TableColumnConstraints, TableConstraints, TableSchema
@@ -36,17 +37,20 @@ _LISTED = 8
 
 def promised_schema(dataset: Dataset) -> TableSchema:
     """The columns that the contract promises, nested ones by their path (`address.zip`)."""
+    walked = walk_columns(dataset.columns)
+    keys, promises = _primary_key(walked), _promises(dataset)
     columns = [
-        _column(dataset, path, column, column.type.text if column.type else "any")
-        for path, column in walk_columns(dataset.columns)
+        _column(field_text(path), column.type.text if column.type else "any", column, keys, promises.get(path, []))
+        for path, column in walked
         if not column.virtual
     ]
-    return TableSchema(columns=columns, constraints=_table_constraints(dataset))
+    return TableSchema(columns=columns, constraints=_table_constraints(dataset, keys))
 
 
 def found_schema(dataset: Dataset, found: Sequence[FoundColumn]) -> TableSchema:
     """The columns that are there with their own types, described by what the contract says of them."""
-    promised = {path[0]: column for path, column in walk_columns(dataset.columns) if len(path) == 1}
+    keys, promises = _primary_key(walk_columns(dataset.columns)), _promises(dataset)
+    promised = {column.physical_name: column for column in dataset.columns}
     folded = {name.lower(): column for name, column in promised.items()}
     columns = []
     for one in found:
@@ -56,26 +60,20 @@ def found_schema(dataset: Dataset, found: Sequence[FoundColumn]) -> TableSchema:
             constraints = TableColumnConstraints(nullable=one.nullable, other=["not in the contract"])
             columns.append(TableColumn(one.name, kind, one.comment or None, constraints))
         else:
-            as_promised = _column(dataset, (column.physical_name,), column, kind)
-            columns.append(
-                TableColumn(one.name, kind, as_promised.description, as_promised.constraints, as_promised.tags)
-            )
-    return TableSchema(columns=columns, constraints=_table_constraints(dataset))
+            columns.append(_column(one.name, kind, column, keys, promises.get((column.physical_name,), [])))
+    return TableSchema(columns=columns, constraints=_table_constraints(dataset, keys))
 
 
-def _column(dataset: Dataset, path: FieldPath, column: Column, kind: str) -> TableColumn:
-    keys = [one for _, one in walk_columns(dataset.columns) if one.primary_key is not None]
-    sole_key = column.primary_key is not None and len(keys) == 1
-    other = ["primary key"] if column.primary_key is not None else []
-    other += ["optional"] if column.optional else []
-    other += _promises(dataset, path)
+def _column(name: str, kind: str, column: Column, keys: Sequence[str], promises: Sequence[str]) -> TableColumn:
+    is_key = column.primary_key is not None
+    other = [*(["primary key"] if is_key else []), *(["optional"] if column.optional else []), *promises]
     return TableColumn(
-        field_text(path),
+        name,
         kind,
         "\n\n".join(part for part in (column.business_name, column.description) if part) or None,
         TableColumnConstraints(
-            nullable=not (column.required or column.primary_key is not None),
-            unique=column.unique or sole_key,
+            nullable=not (column.required or is_key),
+            unique=column.unique or (is_key and len(keys) == 1),
             other=list(dict.fromkeys(other)),
         ),
         _tags(column),
@@ -91,12 +89,19 @@ def _tags(column: Column) -> dict[str, str]:
     return tags
 
 
-def _promises(dataset: Dataset, path: FieldPath) -> list[str]:
-    return [
-        text
-        for expectation in dataset.expectations
-        if expectation.field == path and (text := _promise(expectation)) is not None
-    ]
+def _primary_key(walked: Sequence[tuple[FieldPath, Column]]) -> list[str]:
+    keys = sorted((column.primary_key, field_text(path)) for path, column in walked if column.primary_key is not None)
+    return [name for _, name in keys]
+
+
+def _promises(dataset: Dataset) -> dict[FieldPath, list[str]]:
+    """What the rules promise of each field, in the order of the rules."""
+    promises: dict[FieldPath, list[str]] = defaultdict(list)
+    for expectation in dataset.expectations:
+        text = _promise(expectation)
+        if expectation.field is not None and text is not None:
+            promises[expectation.field].append(text)
+    return promises
 
 
 def _promise(expectation: Expectation) -> str | None:
@@ -107,16 +112,9 @@ def _promise(expectation: Expectation) -> str | None:
     return f"{expectation.rule} {expected_text(requirement)}"
 
 
-def _table_constraints(dataset: Dataset) -> TableConstraints:
+def _table_constraints(dataset: Dataset, keys: Sequence[str]) -> TableConstraints:
     whole = [f"{one.rule} {expected_text(one.requirement)}" for one in dataset.expectations if one.field is None]
-    keys = sorted(
-        (column.primary_key, field_text(path))
-        for path, column in walk_columns(dataset.columns)
-        if column.primary_key is not None
-    )
-    if len(keys) > 1:
-        whole.insert(0, f"primary key ({', '.join(name for _, name in keys)})")
-    return TableConstraints(other=whole)
+    return TableConstraints(other=[f"primary key ({', '.join(keys)})", *whole] if len(keys) > 1 else whole)
 
 
 def condition_text(condition: Condition) -> str:

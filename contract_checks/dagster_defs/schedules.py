@@ -6,7 +6,7 @@ All start the same job. A tick asks for several runs, none of them larger than D
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from functools import lru_cache
@@ -80,13 +80,13 @@ def _schedule(
     contracts = list(dict.fromkeys(one.contract for one in what))
     runs = chunks(what, limits)
 
-    def tick(context: ScheduleEvaluationContext) -> list[RunRequest] | SkipReason:
+    def tick(context: ScheduleEvaluationContext) -> Iterator[RunRequest | SkipReason]:
         at = context.scheduled_execution_time
         if not when.is_due(at):
-            return SkipReason(f"{when.label}: next due {when.next_due(at):%Y-%m-%d %H:%M %Z}")
-        return [
-            _request(run, f"{name}|{at.astimezone(UTC).isoformat()}|{number}", when) for number, run in enumerate(runs)
-        ]
+            yield SkipReason(f"{when.label}: next due {when.next_due(at):%Y-%m-%d %H:%M %Z}")
+            return
+        for number, run in enumerate(runs):
+            yield _request(run, f"{name}|{at.astimezone(UTC).isoformat()}|{number}", when)
 
     return ScheduleDefinition(
         name=name,

@@ -10,6 +10,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -127,22 +128,30 @@ def place(file: str, location: Location) -> str:
 
 def code_version(plan: DatasetPlan) -> str:
     """A hash of what is promised about a dataset: it changes when a promise does, not when a line moves."""
-    promises = (plan.dataset.columns, tuple(sorted(plan.checks, key=lambda check: check.name)))
-    return hashlib.sha256(_stable(promises).encode()).hexdigest()[:12]
+    promises = sorted(
+        f"{check.name} {check.severity} {check.if_present} {_stable((check.judgement, check.metrics))}"
+        for check in plan.checks
+    )
+    return hashlib.sha256("\n".join(promises).encode()).hexdigest()[:12]
 
 
 def _stable(value: Any) -> str:
     """A text that is equal for equal values in every process: sets are sorted, places in files left out."""
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_stable, value))}]"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_stable, value)))}}}"
     if isinstance(value, Location):
         return ""
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{one.name}={_stable(getattr(value, one.name))}" for one in fields(value) if one.compare]
-        return f"{type(value).__name__}({','.join(parts)})"
-    if isinstance(value, frozenset | set):
-        return f"{{{','.join(sorted(map(_stable, value)))}}}"
-    if isinstance(value, tuple | list):
-        return f"[{','.join(map(_stable, value))}]"
-    return repr(value)
+    names = _field_names(type(value))
+    if names is None:
+        return repr(value)
+    return f"{type(value).__name__}({','.join([_stable(getattr(value, name)) for name in names])})"
+
+
+@lru_cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
 
 
 # --------------------------------------------------------------------------- the check

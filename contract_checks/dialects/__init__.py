@@ -13,11 +13,12 @@ from pathlib import Path
 from contract_checks.dialects.document import Document, read_document
 from contract_checks.dialects.interface import Dialect
 from contract_checks.dialects.odcs import Odcs
+from contract_checks.dialects.openmetadata import OpenMetadata
 from contract_checks.dialects.openmetadata_proposal import OpenMetadataProposal
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.model import Contract
 
-DIALECTS: tuple[Dialect, ...] = (Odcs(), OpenMetadataProposal())
+DIALECTS: tuple[Dialect, ...] = (Odcs(), OpenMetadata(), OpenMetadataProposal())
 """Every reader, asked in this order."""
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -78,7 +79,14 @@ def read(document: Document, strict: bool = False) -> Contract:
     for key, meaning in _OTHERS.items():
         if key in document.data:
             raise ContractError([document.problem(f"the file is no contract that is read here: {meaning}", key)])
-    raise ContractError([document.problem("the dialect of the file is not known", hint=f"known are {_MARKS}")])
+    raise ContractError(
+        [
+            document.problem(
+                "the dialect of the file is not known: it has the marks of none that is read here",
+                hint=f"known are {_MARKS}",
+            )
+        ]
+    )
 
 
 def _files(path: Path) -> list[Path]:

@@ -236,7 +236,7 @@ class _Parser:
         if_present = self._take("IF", "PRESENT")
         left = self.peek()
         if left is not None:
-            raise UnreadableConditionError(f"it is not understood from {left.text!r} on")
+            raise UnreadableConditionError(f"nothing may follow at {left.text!r}")
         return ReadCondition(rule, metric, requirement, None if rule == "rowCount" else self.field, if_present)
 
     def row_count(self) -> ReadCondition:
@@ -283,7 +283,7 @@ class _Parser:
                 operator, rule = _BOUNDS[token.text]
                 return rule, Bound(operator, value)
             return ("equals", OneOf((value,))) if token.text in ("=", "==") else ("notEquals", NotOneOf((value,)))
-        raise UnreadableConditionError(f"it is not understood from {token.text!r} on")
+        raise UnreadableConditionError(f"{token.text!r} begins no condition")
 
     def peek(self) -> _Token | None:
         return self.tokens[self.position] if self.position < len(self.tokens) else None
@@ -363,7 +363,7 @@ def _tokens(text: str) -> list[_Token]:
     while position < len(text):
         match = _TOKENS.match(text, position)
         if match is None or match.lastgroup is None:
-            raise UnreadableConditionError(f"it is not understood from {text[position:].strip()[:20]!r} on")
+            raise UnreadableConditionError(f"{text[position:].strip()[:20]!r} is no part of a condition")
         tokens.append(_Token(match.lastgroup, match.group(match.lastgroup)))  # type: ignore[arg-type]
         position = match.end()
     return tokens

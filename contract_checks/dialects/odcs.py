@@ -57,28 +57,24 @@ class Odcs:
         notes = Notes(document, strict)
         data: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
         said = _read_version(data, notes)
-        root = notes.piece(Root, data)
+        root = notes.piece(Root, data) or Root()
         _required_keys(data, notes)
         clauses = Clauses(notes)
         if "quality" in data:
             clauses.skip("rules belong to an object or property of 'schema', not to the contract", "quality")
-        entries = data.get("schema")
-        entries = entries if isinstance(entries, list) else []
-        servers = read_servers(root.servers if root else None, clauses)
+        entries = root.schema_ or []
+        servers = read_servers(root.servers, clauses)
         documents = bool(servers) and all(str(server.get("format")).lower() in _DOCUMENT_FORMATS for server in servers)
         datasets = read_schema(entries, notes, documents)
-        sla = Sla()
-        owners = read_owners(data.get("team"), clauses)
-        description, links = read_description(data.get("description"), clauses)
-        if root is not None:
-            sla = read_sla(root.sla_properties, root.sla_default_element, outline(entries), notes, _measures(datasets))
-            clauses.show("Default element of the SLA", root.sla_default_element, "slaDefaultElement")
-            show_the_rest(root, clauses)
-            links = (*clauses.links(root.authoritative_definitions, "authoritativeDefinitions"), *links)
-        tags = notes.texts(root.tags if root else None, "tags")
-        lifecycle = _lifecycle(root.status if root else None, notes)
+        sla = read_sla(root.sla_properties, root.sla_default_element, outline(entries), notes, _measures(datasets))
+        clauses.show("Default element of the SLA", root.sla_default_element, "slaDefaultElement")
+        owners = read_owners(root.team, clauses)
+        description, links = read_description(root.description, clauses)
+        links = (*clauses.links(root.authoritative_definitions, "authoritativeDefinitions"), *links)
+        show_the_rest(root, clauses)
+        tags = notes.texts(root.tags, "tags")
+        lifecycle = _lifecycle(root.status, notes)
         notes.stop_on_errors()
-        assert root is not None  # otherwise there was an error
         identity = root.id or root.name or PurePath(document.file).name.split(".")[0]
         return Contract(
             id=identity,

@@ -16,10 +16,18 @@ from contract_checks.dialects.odcs_document import Definition, Piece
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.model import Documented, Expectation, Link, NotChecked, Section
 
+MAX_HINTS = 500
+"""After so many problems nobody reads hints, and finding them takes time."""
+
 P = TypeVar("P", bound=Piece)
 Path = tuple[str | int, ...]
 
 _HINTS = {
+    **dict.fromkeys(
+        ("logicalTypeOptions", "required", "unique", "primaryKey", "classification", "items", "enum", "map"),
+        "it belongs to an entry of 'properties'",
+    ),
+    "quality": "rules belong to an object or property of 'schema'",
     "isNullable": "ODCS 3 says 'required', which means the opposite",
     "isUnique": "ODCS 3 says 'unique'",
     "isPrimaryKey": "ODCS 3 says 'primaryKey'",
@@ -77,7 +85,10 @@ class Notes:
             raise ContractError(sorted(problems, key=lambda problem: problem.level != "error"))
 
     def piece(self, model: type[P], value: Any, *path: str | int) -> P | None:
-        """Validate one mapping of the document; None when it is unusable, with the reasons noted."""
+        """Validate one mapping of the document; None when it is none.
+
+        A part of the wrong kind is refused and left out of the result, so that the rest is read as well.
+        """
         if not isinstance(value, dict):
             self.refuse(f"{_kind(value)} stands where a mapping belongs", *path)
             return None
@@ -85,9 +96,11 @@ class Notes:
         try:
             return model.model_validate(value, strict=self.strict)
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
-                self.refuse(_sentence(detail), *path, *detail["loc"])
-            return None
+            details = error.errors(include_url=False)
+        for detail in details:
+            self.refuse(_sentence(detail), *path, *detail["loc"])
+        wrong = {detail["loc"][0] for detail in details}
+        return model.model_validate({key: part for key, part in value.items() if key not in wrong}, strict=self.strict)
 
     def entries(self, value: Any, *path: str | int) -> Iterable[tuple[Any, Path]]:
         """The entries of a list that is not essential, with their paths; a lone value counts as a list of one."""
@@ -113,7 +126,8 @@ class Notes:
         for key in value:
             info = known.get(key)
             if info is None:
-                self.tolerate(f"the key '{key}' is not known here", *path, key, hint=did_you_mean(key, known))
+                hint = did_you_mean(key, known) if len(self.problems) < MAX_HINTS else ""
+                self.tolerate(f"the key '{key}' is not known here", *path, key, hint=hint)
             elif isinstance(info.json_schema_extra, dict):
                 since = str(info.json_schema_extra["since"])
                 if self.version < tuple(int(part) for part in since.split(".")) and value[key] is not None:
@@ -166,13 +180,15 @@ class Clauses:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the known word closest to `word`, or all of them when they are few."""
+    if word in _HINTS:
+        return _HINTS[word]
+    if len(word) > 60:
+        return ""
     words = list(known)
     lowered = {candidate.lower(): candidate for candidate in words}
     close = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.75)
     if close:
         return f"did you mean '{lowered[close[0]]}'?"
-    if word in _HINTS:
-        return _HINTS[word]
     return f"one of {', '.join(words)}" if len(words) <= 13 else ""
 
 

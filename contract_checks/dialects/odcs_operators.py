@@ -60,17 +60,23 @@ def read_thresholds(
     return tuple(found), ""
 
 
+def number_in(text: str) -> Decimal | None:
+    """The number that `text` spells, of a size that arithmetic can handle."""
+    try:
+        number = Decimal(text.strip())
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() and abs(number.adjusted()) <= 1000 else None
+
+
 def _scalar(value: Any, notes: Notes, where: Path, number: bool) -> Scalar:
     if not number and isinstance(value, bool | str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
     if isinstance(value, str):
-        try:
-            parsed = Decimal(value.strip())
-        except ArithmeticError:
-            return None
-        if not parsed.is_finite():
+        parsed = number_in(value)
+        if parsed is None:
             return None
         notes.tolerate(f"the number '{value}' is written as a text", *where, hint="remove the quotes")
         return parsed

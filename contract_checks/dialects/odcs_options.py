@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from contract_checks.dialects.odcs_document import EnumValue
 from contract_checks.dialects.odcs_notes import Clauses, Path, did_you_mean, text_of
+from contract_checks.dialects.odcs_operators import number_in
 from contract_checks.dialects.times import date_of, datetime_of, time_of, zone_of
 from contract_checks.metrics import (
     AllOf,
@@ -237,11 +238,7 @@ class _Reader:
             return None
         if isinstance(value, int | Decimal):
             return value
-        try:
-            number = Decimal(value) if isinstance(value, str) else None
-        except ArithmeticError:
-            return None
-        return number if number is not None and number.is_finite() else None
+        return number_in(value) if isinstance(value, str) else None
 
     def _moment(self, option: str, value: Any) -> Scalar:
         logical = self.subject.logical

@@ -225,7 +225,7 @@ def _entity(reader: Reader, shape: EntityContract) -> Reference:
         reader.error((), "'entity' is missing", "a reference to the asset: {type: table, fullyQualifiedName: …}")
     entity = entity or Reference(type="table")
     full = entity.fully_qualified_name or shape.table_fqn or entity_name(shape.schema_) or _owner_of(shape)
-    if not full and not entity.name:
+    if shape.entity is not None and not full and not entity.name:
         message = "the contract names its asset by an id alone; it is looked for by the name of the contract"
         reader.warn(("entity",), message, "add entity.fullyQualifiedName")
     if entity.type is not None and entity.type not in ENTITY_TYPES:

@@ -217,7 +217,8 @@ def _not_null(payload: _Payload, name: str) -> ReadCondition:
         return ReadCondition(name, metric, NONE_ALLOWED, field)
     if not 0 <= mostly < 1:
         raise payload.no("'mostly' is not between 0 and 1")
-    share = Threshold("mustBeLessOrEqualTo", 100 - 100 * mostly)
+    percent = 100 - 100 * mostly
+    share = Threshold("mustBeLessOrEqualTo", int(percent) if percent == int(percent) else percent)
     return ReadCondition(name, metric, Thresholds((share,), "percent", RowCount()), field)
 
 

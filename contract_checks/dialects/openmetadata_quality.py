@@ -214,6 +214,7 @@ def _translated(
     reader: Reader, rule: QualityRule, path: Path, columns: Sequence[Column], thresholds: tuple[Threshold, ...]
 ) -> ReadCondition | None:
     kind = rule.type.lower()
+    _report_unused(reader, rule, path, kind)
     if kind == "sql":
         return _sql(reader, rule, path, columns, thresholds)
     if kind == "library":
@@ -228,6 +229,25 @@ def _translated(
     else:
         reader.error((*path, "type"), f"'{rule.type}' is no type of rule", "one of sql, library, custom, text")
     return None
+
+
+_USED = {
+    "sql": ("field", "query"),
+    "library": ("field", "rule", "range"),
+    "custom": ("engine", "implementation"),
+    "text": (),
+}
+
+
+def _report_unused(reader: Reader, rule: QualityRule, path: Path, kind: str) -> None:
+    """Keys that belong to another type of rule: they would be lost without a word."""
+    for key in ("field", "query", "rule", "range", "engine", "implementation"):
+        if kind in _USED and key not in _USED[kind] and getattr(rule, key) is not None:
+            if key == "engine" and (rule.engine or "").lower() == "openmetadata":
+                continue
+            message = f"'{key}' means nothing in a rule of type {kind}"
+            reader.warn((*path, key), message)
+            reader.skip((*path, key), message)
 
 
 def _sql(
@@ -256,6 +276,8 @@ def _library(
     if field is None:
         reader.error(path, "'field' is missing", f"'{rule.rule}' is about one column")
         return None
+    if rule.rule == "value_range" and thresholds:
+        raise Untranslatable("a value_range with an operator beside it has no single meaning")
     if rule.rule == "nullValues":
         return ReadCondition(rule.rule, Violations(field, NotNull()), _required(thresholds), field)
     if rule.rule == "duplicateValues":

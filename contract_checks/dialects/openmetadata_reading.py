@@ -165,9 +165,10 @@ class Reader:
 
     def finish(self) -> tuple[Problem, ...]:
         """The warnings. Raises `ContractError` with every problem if one of them is an error."""
-        if any(problem.level == "error" for problem in self.problems):
-            raise ContractError(self.problems)
-        return tuple(self.problems)
+        problems = tuple(dict.fromkeys(sorted(self.problems, key=lambda problem: problem.location.line)))
+        if any(problem.level == "error" for problem in problems):
+            raise ContractError(problems)
+        return problems
 
     # -- values
 

@@ -16,14 +16,10 @@ FormatName = Literal["text", "json"]
 
 @dataclass(frozen=True)
 class NotEvaluated:
-    """A contract of which there is no report, and why.
-
-    The file could not be read (then `contract` is None), or its data could not even be looked for.
-    """
+    """A contract file of which there is no report because it cannot be used, and why."""
 
     file: str
     problems: tuple[Problem, ...]
-    contract: str | None = None
 
     @property
     def exit_code(self) -> int:

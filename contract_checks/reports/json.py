@@ -23,7 +23,7 @@ def _object(what: Printable) -> dict[str, Any]:
             return what.to_dict()
         case NotEvaluated():
             return {
-                "contract": what.contract,
+                "contract": None,
                 "file": what.file,
                 "status": "not_evaluated",
                 "score": None,

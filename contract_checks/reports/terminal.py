@@ -32,7 +32,7 @@ def render_terminal(what: Printable | Sequence[Printable], width: int) -> str:
     console = Console(file=StringIO(), force_terminal=True, width=width, highlight=False, color_system="standard")
     if isinstance(what, Report):
         console.print(report_renderable(what))
-    elif isinstance(what, Sequence):
+    elif isinstance(what, Sequence) and any(isinstance(one, Report) for one in what):
         return "\n\n".join(render_terminal(one, width) for one in what)
     else:
         console.print(Group(*map(_coloured, text.lines(what))), soft_wrap=True)
@@ -45,6 +45,8 @@ def report_renderable(report: Report) -> RenderableType:
     parts: list[RenderableType] = [Text(text.heading(report), style="bold")]
     for dataset in report.datasets:
         parts.append(_dataset(dataset))
+        if len(report.datasets) > 1:
+            parts.append(Text(text.dataset_summary(dataset)))
     parts.append(Text(text.report_summary(report), style="bold"))
     return Group(*parts)
 
@@ -63,7 +65,7 @@ def _dataset(dataset: DatasetReport) -> RenderableType:
                 Text(result.status, style=_style(result)),
                 Text(result.check.severity, style="dim"),
                 Text(result.check.name),
-                Text(text.value_text(result.measured)),
+                Text(text.measured_text(result)),
                 Text(text.printable(result.check.expected)),
             )
         parts.append(table)
@@ -72,7 +74,6 @@ def _dataset(dataset: DatasetReport) -> RenderableType:
             parts += _explained(result)
     for clause in dataset.plan.not_checked:
         parts.append(Text(text.printable(f"not checked  {clause.location}: {clause.reason}"), style="dim"))
-    parts.append(Text(text.dataset_summary(dataset)))
     return Group(*parts)
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from contract_checks.errors import Location, Problem
 from contract_checks.metrics import Scalar
+from contract_checks.model import Thresholds
 from contract_checks.reports.interface import Linted, NotEvaluated, Printable
 from contract_checks.results import CheckResult, DatasetReport, Report, score_of, status_of
 
@@ -31,7 +32,7 @@ def lines(what: Printable | Sequence[Printable]) -> Iterator[str]:
             yield from lint_lines(what)
         case _:
             for position, one in enumerate(what):
-                if position:
+                if position and not isinstance(one, Linted):
                     yield ""
                 yield from lines(one)
             linted = [one for one in what if isinstance(one, Linted)]
@@ -52,7 +53,8 @@ def _report(report: Report) -> Iterator[str]:
             yield _check_line(result, width)
         for clause in dataset.plan.not_checked:
             yield printable(f"not checked  {clause.location}: {clause.reason}")
-        yield dataset_summary(dataset)
+        if len(report.datasets) > 1:
+            yield dataset_summary(dataset)
     yield ""
     yield report_summary(report)
 
@@ -164,6 +166,13 @@ def place(location: Location) -> str:
 def plural(count: int, word: str) -> str:
     """`1 row`, `1,000 rows`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def measured_text(result: CheckResult) -> str:
+    """What was measured, with its unit."""
+    judgement = result.check.judgement
+    percent = isinstance(judgement, Thresholds) and judgement.unit == "percent" and result.measured is not None
+    return value_text(result.measured) + (" %" if percent else "")
 
 
 def value_text(value: Scalar) -> str:

@@ -92,9 +92,7 @@ def _read_duckdb(connection: Connection, name: TableName, dialect: str) -> Seque
         current_database = _rows(connection, "SELECT current_database()", ())[0][0]
         rows = [row for row in rows if row[0] == current_database]
     exact = [row for row in rows if row[2] == name[-1]] or rows
-    return [
-        FoundColumn(row[3], row[4], category_of(row[4], dialect), bool(row[5]), row[6] or "") for row in exact
-    ]
+    return [FoundColumn(row[3], row[4], category_of(row[4], dialect), bool(row[5]), row[6] or "") for row in exact]
 
 
 def _read_postgres(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:

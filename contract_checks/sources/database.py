@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
+from typing_extensions import override
 
 from contract_checks.errors import MissingDriverError, SourceError
 from contract_checks.model import Dataset, declared_categories
@@ -25,6 +26,8 @@ from contract_checks.sql.sqlite import instant_text
 
 STATEMENT_TIMEOUT = 600
 """Seconds after which a database that can do so gives up on a statement."""
+DUCKDB_SETTINGS = {"enable_external_access": "false", "python_enable_replacements": "false"}
+"""What no query may do in a DuckDB that is opened here: reach files and the network, or variables of this process."""
 LOCK_TIMEOUT = 60
 """Seconds to wait for another process to let go of a DuckDB file."""
 
@@ -69,21 +72,24 @@ class DatabaseSource(Source):
         self._engine = database if isinstance(database, Engine) else None
         try:
             self._url = database.url if isinstance(database, Engine) else make_url(database)
-        except ArgumentError as error:
+        except ArgumentError:
             # SQLAlchemy's message repeats the text, which may hold a password.
-            raise SourceError("the source is not a SQLAlchemy URL; it looks like postgresql+psycopg://host/db") from error
+            raise SourceError(
+                "the source is not a SQLAlchemy URL; it looks like postgresql+psycopg://host/db"
+            ) from None
         self.name = self._url.render_as_string(hide_password=True)
         self.default_schema = default_schema
         backend = self._url.get_backend_name()
         self.dialect = _DIALECTS.get(backend, backend)
 
+    @override
     @contextmanager
     def session(self, datasets: Sequence[Dataset]) -> Iterator[DatabaseSession]:
         engine = self._engine or self._make_engine()
         try:
             with self._connect(engine) as connection:
                 try:
-                    with _transaction(connection, self.dialect):
+                    with _transaction(connection, self.dialect, self.default_schema):
                         yield DatabaseSession(connection, self, datasets)
                 finally:
                     _reset(connection, self.dialect)
@@ -105,7 +111,7 @@ class DatabaseSource(Source):
     def _make_engine(self) -> Engine:
         arguments: dict[str, Any] = {}
         if self.dialect == "duckdb":
-            arguments = {"read_only": True, "config": {"enable_external_access": "false"}}
+            arguments = {"read_only": True, "config": DUCKDB_SETTINGS}
             if not self._url.database or self._url.database == ":memory:":
                 arguments.pop("read_only")
         elif self.dialect == "postgres":
@@ -157,13 +163,15 @@ def _install_hint(url: URL, words: str) -> str:
 
 
 @contextmanager
-def _transaction(connection: Connection, dialect: str) -> Iterator[None]:
+def _transaction(connection: Connection, dialect: str, schema: str | None) -> Iterator[None]:
     """One read-only transaction with one snapshot, and time zones that do not depend on the server."""
     if dialect == "postgres":
         connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():
             connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}s'")
             connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
+            if schema:
+                connection.exec_driver_sql(f"SET LOCAL search_path = {table_sql((schema,), dialect)}, public")
             yield
     elif dialect == "sqlite":
         raw: Any = connection.connection.dbapi_connection
@@ -177,6 +185,8 @@ def _transaction(connection: Connection, dialect: str) -> Iterator[None]:
             yield
     elif dialect == "duckdb":
         connection.exec_driver_sql("SET TimeZone = 'UTC'")
+        if schema:
+            connection.exec_driver_sql(f"USE {table_sql((schema,), dialect)}")
         connection.commit()
         with connection.begin():
             yield
@@ -215,6 +225,7 @@ class DatabaseSession(Session):
         self.connection, self.source, self.dialect = connection, source, source.dialect
         self._relations: dict[str, Relation] = {}
 
+    @override
     def relation(self, dataset: Dataset) -> Relation:
         if dataset.physical_name not in self._relations:
             try:
@@ -236,6 +247,7 @@ class DatabaseSession(Session):
             )
         return self._relations[dataset.physical_name]
 
+    @override
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
         statement = self.connection.execution_options(no_parameters=True)
         if self.dialect == "postgres":
@@ -267,4 +279,3 @@ class DatabaseSession(Session):
         raw: Any = self.connection.connection.dbapi_connection
         raw.rollback()
         raw.begin()
-

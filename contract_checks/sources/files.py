@@ -21,6 +21,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlglot import exp
+from typing_extensions import override
 
 from contract_checks.datatypes import category_of
 from contract_checks.errors import SourceError
@@ -30,7 +31,7 @@ from contract_checks.sources.catalogue import name_parts
 from contract_checks.sources.database import DatabaseSession, DatabaseSource
 from contract_checks.sources.interface import MissingTableError, QueryError, Source
 from contract_checks.sql import Relation
-from contract_checks.sql.duckdb import typed_columns
+from contract_checks.sql.duckdb import CELLS, json_path, typed_columns
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
@@ -38,6 +39,9 @@ SUFFIXES: dict[str, tuple[str, ...]] = {
     "json": (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
 }
 """The formats that are read and the endings of their files."""
+
+
+_PLACEHOLDER = re.compile(r"\{(model|object|table|schema)\}")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class FileSource(Source):
         self.format = _known_format(format)
         self.delimiter = delimiter
 
+    @override
     @contextmanager
     def session(self, datasets: Sequence[Dataset]) -> Iterator[FileSession]:
         engine = create_engine("duckdb:///:memory:", poolclass=NullPool)
@@ -92,9 +97,9 @@ class FileSource(Source):
         `alone` says that the contract has no other dataset, so that a single file must be this one's.
         """
         names = list(dict.fromkeys((name_parts(dataset.physical_name)[-1], dataset.physical_name, dataset.name)))
-        if re.search(r"\{(model|object|table|schema)\}", self.location):
+        if _PLACEHOLDER.search(self.location):
             for name in names:
-                found = _expand(re.sub(r"\{(model|object|table|schema)\}", lambda _: name, self.location), self.format)
+                found = _expand(_PLACEHOLDER.sub(name.replace("\\", "\\\\"), self.location), self.format)
                 if found:
                     return self._set(found)
         else:
@@ -115,7 +120,12 @@ class FileSource(Source):
         formats = {self.format or _format_of(path) for path in paths}
         if len(formats) > 1 or None in formats:
             raise MissingTableError(f"{self.location}: the files are not of one format among {', '.join(SUFFIXES)}")
-        return FileSet(tuple(path.resolve() for path in paths), next(iter(formats)) or "")
+        resolved = tuple(path.resolve() for path in paths)
+        root = _root(self.location)
+        outside = [path for path in resolved if not path.is_relative_to(root)]
+        if outside:
+            raise MissingTableError(f"{outside[0]} is outside of {root}")
+        return FileSet(resolved, next(iter(formats)) or "")
 
 
 class FileSession(DatabaseSession):
@@ -127,6 +137,7 @@ class FileSession(DatabaseSession):
         super().__init__(connection, database, datasets)
         self.files = source
 
+    @override
     def relation(self, dataset: Dataset) -> Relation:
         if dataset.physical_name not in self._relations:
             self._relations[dataset.physical_name] = self._open(dataset)
@@ -134,23 +145,25 @@ class FileSession(DatabaseSession):
 
     def _open(self, dataset: Dataset) -> Relation:
         found = self.files.files(dataset, alone=len(self.datasets) == 1)
-        listed = "[" + ", ".join(_quoted(str(path)) for path in found.paths) + "]"
+        listed = _listed(found.paths)
         declared = declared_categories(dataset)
         shown = f"{found.paths[0].name}" if len(found.paths) == 1 else f"{len(found.paths)} files of {dataset.name}"
         placeholder = exp.to_identifier(dataset.name, quoted=True).sql(dialect="duckdb")
         try:
             if found.format == "parquet":
-                sql = f"read_parquet({listed}, union_by_name = true)" if len(found.paths) > 1 else f"read_parquet({listed})"
+                sql = (
+                    f"read_parquet({listed}, union_by_name = true)"
+                    if len(found.paths) > 1
+                    else f"read_parquet({listed})"
+                )
                 return Relation(shown, sql, "duckdb", self._described(sql), "native", declared, placeholder)
             if found.format == "csv":
-                header = _csv_header(found.paths[0], self._delimiter(found))
-                sql = _read_csv(listed, header, self._delimiter(found))
+                sql, header = self._csv(found)
                 columns = tuple(FoundColumn(name, "", "string") for name in header)
                 return Relation(shown, sql, "duckdb", columns, "csv", declared, placeholder)
             names = self._json_keys(listed)
-            sql = _read_json(listed, names)
             columns = tuple(FoundColumn(name, "JSON", "object") for name in names)
-            return Relation(shown, sql, "duckdb", columns, "json", declared, placeholder)
+            return Relation(shown, _json_cells(listed, names), "duckdb", columns, "json", declared, placeholder)
         except DBAPIError as error:
             self._restart()
             raise QueryError(f"{shown}: {self.source.clean(error)}") from None
@@ -161,6 +174,23 @@ class FileSession(DatabaseSession):
                 self.files.delimiter.lower(), self.files.delimiter
             )
         return "\t" if ".tsv" in found.paths[0].suffixes else ","
+
+    def _csv(self, found: FileSet) -> tuple[str, tuple[str, ...]]:
+        """The FROM item of CSV files, whose columns are matched by name, and the names."""
+        delimiter = self._delimiter(found)
+        groups: dict[tuple[str, ...], list[Path]] = {}
+        for path in found.paths:
+            groups.setdefault(_csv_header(path, delimiter), []).append(path)
+        first = next(iter(groups))
+        for header, paths in groups.items():
+            if set(header) != set(first):
+                odd = ", ".join(sorted(set(header) ^ set(first)))
+                raise QueryError(f"{paths[0].name} has other columns than {found.paths[0].name}: {odd}")
+        scans = [_read_csv(_listed(paths), header, delimiter) for header, paths in groups.items()]
+        if len(scans) == 1:
+            return scans[0], first
+        names = ", ".join(exp.to_identifier(name, quoted=True).sql(dialect="duckdb") for name in first)
+        return "(" + " UNION ALL ".join(f"SELECT {names} FROM {scan}" for scan in scans) + ")", first
 
     def _described(self, sql: str) -> tuple[FoundColumn, ...]:
         rows = self.connection.exec_driver_sql(f"DESCRIBE SELECT * FROM {sql}")
@@ -181,10 +211,12 @@ class FileSession(DatabaseSession):
             columns = "*" if relation.encoding == "native" else typed_columns(relation)
             for name in dict.fromkeys((dataset.name, *name_parts(dataset.physical_name)[-1:])):
                 view = exp.to_identifier(name, quoted=True).sql(dialect="duckdb")
-                self.connection.exec_driver_sql(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {relation.sql}")
-
-    def _restart(self) -> None:
-        super()._restart()
+                self.connection.exec_driver_sql(
+                    f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {relation.sql}"
+                )
+        raw: Any = self.connection.connection.dbapi_connection
+        raw.commit()  # or the first query that fails would take the views along
+        raw.begin()
 
 
 def _known_format(format: str | None) -> str | None:
@@ -198,9 +230,9 @@ def _known_format(format: str | None) -> str | None:
 
 
 def _format_of(path: Path) -> str | None:
-    for format, suffixes in SUFFIXES.items():
+    for known, suffixes in SUFFIXES.items():
         if path.name.lower().endswith(suffixes):
-            return format
+            return known
     return None
 
 
@@ -218,7 +250,7 @@ def _expand(pattern: str, format: str | None) -> list[Path]:
         return [path]
     if path.is_dir():
         return _members(path, format)
-    return sorted(Path(found) for found in glob.glob(pattern, recursive=True) if Path(found).is_file())
+    return sorted(Path(found) for found in glob.glob(pattern, recursive=True) if Path(found).is_file())  # noqa: PTH207 - a pattern may be absolute
 
 
 def _in_folder(root: Path, name: str, format: str | None) -> list[Path]:
@@ -242,6 +274,10 @@ def _root(location: str) -> Path:
     return exact.resolve()
 
 
+def _listed(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(_quoted(str(path)) for path in paths) + "]"
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
@@ -250,7 +286,10 @@ def _csv_header(path: Path, delimiter: str) -> tuple[str, ...]:
     """The names in the first line. Raises `QueryError` when the file has none or repeats one."""
     try:
         with _open_text(path) as file:
-            header = next(csv.reader(file, delimiter=delimiter), None)
+            if len(delimiter) == 1:
+                header = next(csv.reader(file, delimiter=delimiter), None)
+            else:
+                header = [name.strip('"') for name in file.readline().rstrip("\r\n").split(delimiter)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise QueryError(f"{path.name} cannot be read as CSV: {error}") from None
     if not header:
@@ -274,6 +313,10 @@ def _read_csv(listed: str, header: tuple[str, ...], delimiter: str) -> str:
     return f"read_csv({listed}, delim = {_quoted(delimiter)}, {options}, columns = {{{columns}}})"
 
 
-def _read_json(listed: str, names: tuple[str, ...]) -> str:
-    columns = ", ".join(f"{_quoted(name)}: 'JSON'" for name in names)
-    return f"read_json({listed}, format = 'auto', columns = {{{columns}}})"
+def _json_cells(listed: str, names: tuple[str, ...]) -> str:
+    """A FROM item whose one column `cells` is the list of each object's values, in the order of `names`.
+
+    A list has no column names, so `a` and `A` stay two keys.
+    """
+    paths = ", ".join(_quoted(json_path((name,))) for name in names)
+    return f"(SELECT json_extract(json, [{paths}]) AS {CELLS} FROM read_json_objects({listed}, format = 'auto'))"

@@ -63,7 +63,7 @@ class Session(ABC):
         Raises `QueryError` if the source refuses it; what was asked before and after stays answerable.
         """
 
-    def prepare_queries(self) -> None:
+    def prepare_queries(self) -> None:  # noqa: B027 - most sources have nothing to prepare
         """Called once before the first user's query; a source may make names resolvable here."""
 
     def targets(self) -> Mapping[str, Relation | str]:
@@ -112,7 +112,10 @@ class Session(ABC):
         try:
             return [*culprits.values(), *_measurements(rest, self.run(rest.sql))]
         except QueryError as error:
-            return [*culprits.values(), *(Measurement(metric, error=str(error), sql=rest.sql) for metric in rest.metrics)]
+            return [
+                *culprits.values(),
+                *(Measurement(metric, error=str(error), sql=rest.sql) for metric in rest.metrics),
+            ]
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """`fetch`, with the statement noted."""

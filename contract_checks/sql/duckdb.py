@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from sqlglot import exp
+from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document, parse_type
 from contract_checks.metrics import ITEMS, Bound, Condition, FieldPath, field_text
@@ -46,6 +47,8 @@ _JSON_TYPES: dict[str, tuple[str, ...]] = {
     "vector": ("ARRAY",),
 }
 _ITEM = "_item"
+CELLS = "cells"
+"""The list of values that a relation of JSON files has in place of columns."""
 
 
 class DuckDbSql(Sql):
@@ -55,6 +58,7 @@ class DuckDbSql(Sql):
 
     # ------------------------------------------------------------------ values
 
+    @override
     def value(self, path: FieldPath) -> Value:
         if ITEMS in path:
             raise Unmeasurable(f"{field_text(path)} stands for the items of an array; this needs a single value")
@@ -65,7 +69,7 @@ class DuckDbSql(Sql):
                 raise Unmeasurable(f"a CSV cell has no field {field_text(path)}")
             return self.cell(top, path)
         if self.relation.encoding == "json":
-            return self.json_value(top, path, path[1:])
+            return self.json_value(self._document(path), path, path[1:])
         if len(path) == 1:
             return Value(top, self._category(column.native_type, column.category), column.native_type)
         return self._field(top, column.native_type, path, 1)
@@ -83,6 +87,11 @@ class DuckDbSql(Sql):
             native_type = inner
         return Value(expression, category_of(native_type, self.dialect), native_type, parent)
 
+    def _document(self, path: FieldPath) -> exp.Expr:
+        """The JSON value of a top-level key: an item of the list that the relation makes of each object."""
+        place = self.relation.columns.index(self._column(path)) + 1
+        return call("LIST_EXTRACT", exp.column(CELLS), number(place))
+
     def cell(self, raw: exp.Expr, path: FieldPath) -> Value:
         """The typed value of a text cell: NULL where the text is not of the declared type."""
         declared = self.relation.declared.get(path, "string")
@@ -90,36 +99,41 @@ class DuckDbSql(Sql):
             return Value(raw, declared if declared == "string" else "unknown", "", raw=raw)
         looks, native_type = _CELLS[declared]
         fits = call("REGEXP_FULL_MATCH", raw, text(looks))
-        typed = exp.Case(ifs=[exp.If(this=fits, true=exp.TryCast(this=raw.copy(), to=exp.DataType.build(native_type, "duckdb")))])
+        typed = exp.Case(
+            ifs=[exp.If(this=fits, true=exp.TryCast(this=raw.copy(), to=exp.DataType.build(native_type, "duckdb")))]
+        )
         return Value(typed, declared, native_type, raw=raw)
 
     def json_value(self, document: exp.Expr, path: FieldPath, below: FieldPath) -> Value:
         """The value at `below` inside a JSON document; `path` is its whole path, for its declared type."""
-        raw = call("JSON_EXTRACT_STRING", document, text(_json_path(below)))
+        raw = call("JSON_EXTRACT_STRING", document, text(json_path(below)))
         declared = self.relation.declared.get(path, "string")
         if declared in ("object", "map", "array", "vector"):
-            inner = call("JSON_EXTRACT", document, text(_json_path(below)))
+            inner = call("JSON_EXTRACT", document, text(json_path(below)))
             value = Value(inner, declared, "JSON", raw=raw)
         else:
             value = self.cell(raw, path)
         if not below:
             return value
-        parent = call("JSON_EXTRACT_STRING", document, text(_json_path(below[:-1])))
+        parent = call("JSON_EXTRACT_STRING", document, text(json_path(below[:-1])))
         return Value(value.expression, value.category, value.native_type, parent, raw)
 
     # ------------------------------------------------------------------ items of arrays
 
+    @override
     def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
         if ITEMS not in path:
             return super().violations(path, condition)
         found = call("LEN", self._offending_items(path, condition))
         return exp.Coalesce(this=exp.Sum(this=found), expressions=[number(0)])
 
+    @override
     def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
         if ITEMS not in path:
             return super().offends(path, condition)
         return exp.GT(this=call("LEN", self._offending_items(path, condition)), expression=number(0))
 
+    @override
     def value_count(self, path: FieldPath) -> exp.Expr:
         if ITEMS not in path:
             return super().value_count(path)
@@ -166,6 +180,7 @@ class DuckDbSql(Sql):
 
     # ------------------------------------------------------------------ types
 
+    @override
     def unparsed(self, path: FieldPath) -> exp.Expr | None:
         declared = self.relation.declared.get(path)
         if declared is None or ITEMS in path or not self.relation.has(path):
@@ -185,12 +200,12 @@ class DuckDbSql(Sql):
     def _wrong_json(self, path: FieldPath, declared: Category, value: Value) -> exp.Expr:
         if declared in ("binary", "unknown"):
             raise Unmeasurable(f"a JSON file cannot hold the type {declared}")
-        document = exp.column(self._column(path).name, quoted=True)
-        kind = call("JSON_TYPE", document, text(_json_path(path[1:])))
+        kind = call("JSON_TYPE", self._document(path), text(json_path(path[1:])))
         allowed = [text(one) for one in _JSON_TYPES.get(declared, ("VARCHAR",))]
         wrong_kind = exp.Not(this=exp.In(this=kind, expressions=allowed))
         return exp.or_(wrong_kind, is_null(value.expression)) if declared in _CELLS else wrong_kind
 
+    @override
     def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
         kinds = _JSON_TYPES.get(declared)
         if kinds is None or declared in _CELLS:
@@ -200,6 +215,7 @@ class DuckDbSql(Sql):
 
     # ------------------------------------------------------------------ conditions
 
+    @override
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
         outside = super().compare(bound, value, limit)
         if value.raw is None or value.category != "number":
@@ -212,6 +228,7 @@ class DuckDbSql(Sql):
         exactly = super().compare(bound, Value(exact, "number", "DECIMAL(38,18)"), limit)
         return exp.or_(below, exp.and_(equal, exp.Coalesce(this=exactly, expressions=[outside])))
 
+    @override
     def key(self, path: FieldPath) -> exp.Expr:
         value = self.value(path)
         if value.raw is None or value.category != "number":
@@ -220,9 +237,11 @@ class DuckDbSql(Sql):
         exact = exp.TryCast(this=value.raw.copy(), to=exp.DataType.build("DECIMAL(38,18)", "duckdb"))
         return exp.Coalesce(this=exp.cast(exact, "TEXT"), expressions=[exp.cast(value.expression.copy(), "TEXT")])
 
+    @override
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
         return call("ISNAN", expression)
 
+    @override
     def no_multiple(self, divisor: object, value: Value) -> exp.Expr:
         parsed = parse_type(value.native_type, self.dialect)
         if value.raw is None and parsed is not None and parsed.this == exp.DataType.Type.DECIMAL:
@@ -230,6 +249,7 @@ class DuckDbSql(Sql):
             return exp.NEQ(this=remainder, expression=number(0))
         return super().no_multiple(divisor, value)  # type: ignore[arg-type]
 
+    @override
     def size(self, value: Value) -> exp.Expr:
         if is_open_document(value.native_type, self.dialect):
             if value.category == "array":
@@ -246,6 +266,7 @@ class DuckDbSql(Sql):
             return exp.Case(ifs=[exp.If(this=is_not_null(value.expression), true=fields)])
         return super().size(value)
 
+    @override
     def repeated_items(self, value: Value) -> exp.Expr:
         if is_open_document(value.native_type, self.dialect):
             listed, _ = self._as_list(value, ())
@@ -260,7 +281,8 @@ def _function(body: exp.Expr) -> exp.Expr:
     return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
 
 
-def _json_path(fields: FieldPath) -> str:
+def json_path(fields: FieldPath) -> str:
+    """The path of fields inside a JSON document, as DuckDB writes it: `$."a"."b c"`."""
     return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
 
 

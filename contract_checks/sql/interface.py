@@ -9,13 +9,13 @@ is counted. A predicate may be NULL for a NULL value, which is never counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Literal
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document
 from contract_checks.metrics import (
@@ -38,6 +38,7 @@ from contract_checks.metrics import (
     field_text,
 )
 from contract_checks.patterns import compile_pattern, to_postgres, to_re2
+from contract_checks.values import plain_text
 
 Encoding = Literal["native", "csv", "json"]
 """How cells are stored: by the source's own types, as CSV text, or as JSON values."""
@@ -87,7 +88,11 @@ class Relation:
 
     def table(self) -> exp.Expr:
         """The FROM item as a tree."""
-        return exp.maybe_parse(self.sql, into=exp.Table, dialect=self.dialect)
+        parsed = parse_one(f"SELECT 1 FROM {self.sql}", dialect=self.dialect)  # noqa: S608 - made of quoted names
+        source = parsed.find(exp.From)
+        assert source is not None
+        item: exp.Expr = source.this
+        return item
 
 
 @dataclass(frozen=True)
@@ -306,7 +311,13 @@ class Sql:
         except ValueError as error:
             raise Unmeasurable(str(error)) from error
         subject = self.as_text(value)
-        translated = {"re2": to_re2, "postgres": to_postgres, "ecma": str}.get(self.regex or "", lambda _: None)(pattern)
+        translators: dict[str | None, Callable[[str], str | None]] = {
+            "re2": to_re2,
+            "postgres": to_postgres,
+            "ecma": str,
+        }
+        translate = translators.get(self.regex)
+        translated = translate(pattern) if translate is not None else None
         if translated is None:
             raise NeedsValues
         return exp.Not(this=self.regexp(subject, translated))
@@ -334,7 +345,7 @@ class Sql:
         if one is None:
             return None
         if value.category == "string":
-            return text(_plain_text(one))
+            return text(plain_text(one))
         try:
             return self.literal(_from_text(one, value.category) if isinstance(one, str) else one, value)
         except (Unmeasurable, ValueError, InvalidOperation):
@@ -388,7 +399,7 @@ class Sql:
                 return exp.cast(text(limit.isoformat()), "TIMETZ" if limit.tzinfo else "TIME")
         elif isinstance(limit, str) and category == "string":
             return text(limit)
-        raise Unmeasurable(f"{_plain_text(limit)!r} cannot be compared with a column of type {kind}")
+        raise Unmeasurable(f"{plain_text(limit)!r} cannot be compared with a column of type {kind}")
 
     def date_literal(self, limit: date) -> exp.Expr:
         """A date literal."""
@@ -400,16 +411,6 @@ class Sql:
         if with_timezone:
             return exp.cast(text(instant.isoformat(sep=" ")), "TIMESTAMPTZ")
         return exp.cast(text(instant.replace(tzinfo=None).isoformat(sep=" ")), "TIMESTAMP")
-
-
-def _plain_text(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return str(value)
 
 
 def _from_text(listed: str, category: Category) -> Scalar:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import ClassVar, Literal
 
 from sqlglot import exp
+from typing_extensions import override
 
 from contract_checks.datatypes import Category
 from contract_checks.metrics import Bound, FieldPath
@@ -30,12 +31,14 @@ class SqliteSql(Sql):
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "ecma"
 
+    @override
     def value(self, path: FieldPath) -> Value:
         value = super().value(path)
         if value.category == "unknown":
             return Value(value.expression, self.relation.declared.get(path, "unknown"), value.native_type)
         return value
 
+    @override
     def unparsed(self, path: FieldPath) -> exp.Expr | None:
         declared = self.relation.declared.get(path)
         if declared is None or not self.relation.has(path):
@@ -66,6 +69,7 @@ class SqliteSql(Sql):
         valid = exp.EQ(this=call("JSON_VALID", cell), expression=number(1))
         return exp.Case(ifs=[exp.If(this=valid, true=call("JSON_TYPE", cell))])
 
+    @override
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
         if value.category == "timestamp":
             value = Value(call("contract_instant", value.expression), "timestamp", value.native_type)
@@ -76,19 +80,24 @@ class SqliteSql(Sql):
             return exp.and_(numeric, outside)
         return outside
 
+    @override
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
         return exp.false()  # SQLite stores NaN as NULL
 
+    @override
     def regexp(self, subject: exp.Expr, pattern: str) -> exp.Expr:
         return call("contract_search", text(pattern), subject)
 
+    @override
     def no_multiple(self, divisor: Decimal, value: Value) -> exp.Expr:
         broken = super().no_multiple(divisor, value)
         return exp.or_(exp.NEQ(this=call("TYPEOF", value.expression), expression=text("integer")), broken)
 
+    @override
     def date_literal(self, limit: date) -> exp.Expr:
         return text(limit.isoformat())
 
+    @override
     def timestamp_literal(self, limit: datetime, with_timezone: bool) -> exp.Expr:
         return text(instant_text(limit))
 

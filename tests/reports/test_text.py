@@ -115,7 +115,9 @@ def test_a_linted_file_counts_its_clauses(report: Report) -> None:
 def test_several_linted_files_end_with_a_sum(report: Report) -> None:
     """The last line adds up all files."""
     broken = Linted("b.yaml", (replace(PROBLEM, level="error"),))
-    last = render([Linted("a.yaml", (), report.plan), broken], "text").splitlines()[-1]
+    linted = [Linted("a.yaml", (), report.plan), broken]
+    last = render(linted, "text").splitlines()[-1]
+    assert click.unstyle(render(linted, "text", width=200)) == render(linted, "text")
     assert last == "2 files: 6 checks, 1 documented, 1 not checked, 1 file cannot be used, 1 error"
 
 

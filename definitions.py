@@ -9,6 +9,6 @@ from demo.build_warehouse import CHECKOUT, WAREHOUSE, ensure
 ensure(WAREHOUSE)
 
 defs = dg.Definitions.merge(
-    build_definitions(CHECKOUT / "contracts", source=f"duckdb:///{WAREHOUSE}"),
+    build_definitions(CHECKOUT / "contracts", source=f"duckdb:///{WAREHOUSE}", executor=dg.in_process_executor),
     dg.Definitions(assets=dg.load_assets_from_modules([reports])),
 )

@@ -123,12 +123,15 @@ def test(
     wanted = ToTest(paths, server, source, checks, datasets)
     bar = _Bar()
     results: list[Report | NotEvaluated] = []
-    for result in run_test(wanted, bar):
-        bar.clear()
-        _warn(result, as_json)
-        if not as_json:
-            _print(result, "text", after=bool(results))
-        results.append(result)
+    try:
+        for result in run_test(wanted, bar):
+            bar.clear()
+            _warn(result, as_json)
+            if not as_json:
+                _print(result, "text", after=bool(results))
+            results.append(result)
+    finally:
+        bar.clear()  # it hides the cursor
     if as_json:
         _print(results[0] if _is_one_file(paths) else results, "json")
     raise click.exceptions.Exit(max(result.exit_code for result in results))
@@ -243,9 +246,10 @@ def _file_of(read: Plan | NotEvaluated) -> str:
 def _refuse_unknown(wanted: ToTest, read: Sequence[Plan | NotEvaluated]) -> None:
     from contract_checks.checks import Plan
 
-    plans = [dataset for plan in read if isinstance(plan, Plan) for dataset in plan.datasets]
-    if not plans:
+    readable = [plan for plan in read if isinstance(plan, Plan)]
+    if not readable:
         return  # the files themselves are the problem then
+    plans = [dataset for plan in readable for dataset in plan.datasets]
     _refuse("--dataset", wanted.datasets, [plan.dataset.name for plan in plans])
     inside = [plan for plan in plans if not wanted.datasets or plan.dataset.name in wanted.datasets]
     _refuse("--check", wanted.checks, [check.name for plan in inside for check in plan.checks])

@@ -292,6 +292,9 @@ def test_an_unknown_name_lists_those_there_are(desk: Desk, option: str) -> None:
     assert "'schema__id__requierd'" in result.stderr
     assert ("schema__id__required" if option == "--check" else "orders") in result.stderr
 
+    empty = desk.contract(CONTRACT.split("schema:")[0], "empty.yaml")
+    assert desk.run("test", empty, option, "schema__id__required").exit_code == 2
+
 
 # --------------------------------------------------------------------------- what is printed
 

@@ -150,7 +150,7 @@ def _stable(value: Any) -> str:
 
 
 @lru_cache
-def _field_names(kind: type) -> tuple[str, ...] | None:
+def _field_names(kind: Any) -> tuple[str, ...] | None:
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
 
 

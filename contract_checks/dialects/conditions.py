@@ -116,6 +116,15 @@ def typed_literal(value: Scalar, column: Column | None) -> Scalar:
     return value
 
 
+def whole_number(value: int | Decimal) -> int | None:
+    """The number as an `int`; None if it has a fraction, or is so large that writing it out would hurt."""
+    if isinstance(value, int):
+        return value
+    if not value.is_finite() or value.adjusted() > 40 or value != value.to_integral_value():
+        return None
+    return int(value)
+
+
 def read_moment(text: str) -> date | datetime | time | None:
     """An ISO 8601 date, date-time or time of day, or None."""
     for pattern, parse in (
@@ -350,11 +359,11 @@ class _Parser:
 
     def _count(self) -> int:
         token = self.peek()
-        value = _number(token.text) if token is not None and token.kind == "number" else None
-        if value is None or value != int(value):
+        value = whole_number(_number(token.text)) if token is not None and token.kind == "number" else None
+        if value is None:
             raise UnreadableConditionError("'row_count' is not compared with a whole number")
         self.position += 1
-        return int(value)
+        return value
 
 
 def _tokens(text: str) -> list[_Token]:

@@ -7,7 +7,7 @@ examples do not follow these schemas, so what they do is read too and reported.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -33,8 +33,9 @@ from contract_checks.dialects.openmetadata_reading import (
 )
 from contract_checks.dialects.openmetadata_schema import entity_name, read_schema
 from contract_checks.dialects.openmetadata_sla import Sla, read_sla
+from contract_checks.dialects.openmetadata_tests import read_test
 from contract_checks.errors import ContractError
-from contract_checks.model import Contract, Dataset, Lifecycle, Link
+from contract_checks.model import Column, Contract, Dataset, Expectation, Lifecycle, Link
 
 LIFECYCLES: dict[str, Lifecycle] = {
     "approved": "active",
@@ -155,7 +156,7 @@ class OpenMetadata:
         status, lifecycle = _status(reader, shape)
         columns, lengths = read_schema(reader, shape.schema_, ("schema",))
         _semantics(reader, shape.semantics)
-        _quality(reader, shape)
+        tests = _quality(reader, shape.quality_expectations, columns)
         sla = read_sla(reader, shape.sla, ("sla",), columns, Sla)
         _documentation(reader, shape)
         description = read_description(reader, shape.description, ("description",))
@@ -172,7 +173,7 @@ class OpenMetadata:
             location=reader.at("schema") if shape.schema_ is not None else reader.at(),
             kind=entity.type or "table",
             columns=columns,
-            expectations=(*lengths, *rules, *sla.expectations),
+            expectations=(*lengths, *tests, *rules, *sla.expectations),
             not_checked=reader.sorted_not_checked(of_dataset, inside=True),
             documented=reader.sorted_documented(of_dataset, inside=True),
         )
@@ -292,11 +293,12 @@ def _semantics(reader: Reader, value: Any) -> None:
         text = rule.rule if isinstance(rule.rule, str) else short(rule.rule)
         if not text:
             reader.warn(path, f"the rule '{name}' says nothing: it has no 'rule'", "write JSON Logic")
-            reader.skip(path, f"{name}{about}: the rule has no JSON Logic to evaluate", "semantics")
+            reader.skip(path, f"the rule has no JSON Logic to evaluate: {name}{about}", "semantics")
             continue
         if not _is_json(rule.rule):
             reader.warn((*path, "rule"), f"the rule '{name}' is not JSON Logic", "a JSON object in a text")
-        reason = f"{name}{about}: JSON Logic rules over the asset's metadata are not evaluated yet: {short(text, 300)}"
+        what = f"{name}{about}: {short(text, 300)}"
+        reason = f"JSON Logic rules over the asset's metadata are not evaluated yet: {what}"
         reader.skip(path, reason, "semantics")
 
 
@@ -309,19 +311,23 @@ def _is_json(rule: Any) -> bool:
         return False
 
 
-def _quality(reader: Reader, shape: EntityContract) -> None:
+def _quality(reader: Reader, value: Any, columns: Sequence[Column]) -> tuple[Expectation, ...]:
+    """Test cases that stand in the contract become expectations; mere references cannot."""
     path: Path = ("qualityExpectations",)
-    if shape.quality_expectations is not None and not isinstance(shape.quality_expectations, list):
-        reader.error(path, f"a list of test cases is expected here, not {kind_of(shape.quality_expectations)}")
-    else:
-        for index, item in enumerate(shape.quality_expectations or []):
-            where = (*path, index)
-            if isinstance(item, dict) and "testDefinition" in item:
-                reader.skip(where, f"the test definition is not translated yet: {short(item, 300)}")
-                continue
-            for reference in read_references(reader, item, where):
-                reason = f"the test case '{reference.label}' lives in OpenMetadata; the contract only refers to it"
-                reader.skip(where, reason)
+    if value is not None and not isinstance(value, list):
+        reader.error(path, f"a list of test cases is expected here, not {kind_of(value)}")
+        return ()
+    found: list[Expectation] = []
+    for index, item in enumerate(value or []):
+        where = (*path, index)
+        if isinstance(item, dict) and "testDefinition" in item:
+            expectation = read_test(reader, item, where, columns)
+            found += [expectation] if expectation is not None else []
+            continue
+        for reference in read_references(reader, item, where):
+            reason = f"the test case '{reference.label}' lives in OpenMetadata; the contract only refers to it"
+            reader.skip(where, reason)
+    return tuple(found)
 
 
 # --------------------------------------------------------------------------- what is only shown
@@ -340,7 +346,7 @@ def _documentation(reader: Reader, shape: EntityContract) -> None:
         reader.document_value(("reviewers",), reviewer.display_name or reviewer.label, "Reviewer")
     for key, value in (("effectiveFrom", shape.effective_from), ("effectiveUntil", shape.effective_until)):
         if value is not None:
-            reader.skip((key,), f"{words(key)} {value}: the contract is checked whatever the date", "sla")
+            reader.skip((key,), f"the contract is checked whatever the date: {words(key).lower()} {value}", "sla")
     for item, path in reader.mappings(shape.odcs_element_extensions, ("odcsElementExtensions",), "extensions"):
         reader.document_value(path, item, f"ODCS extension of {short(item.get('element'))}")
     data = reader.document.data

@@ -18,6 +18,7 @@ from contract_checks.dialects.conditions import (
     UnreadableConditionError,
     find_field,
     typed_literal,
+    whole_number,
 )
 from contract_checks.metrics import (
     AllOf,
@@ -218,7 +219,8 @@ def _not_null(payload: _Payload, name: str) -> ReadCondition:
     if not 0 <= mostly < 1:
         raise payload.no("'mostly' is not between 0 and 1")
     percent = 100 - 100 * mostly
-    share = Threshold("mustBeLessOrEqualTo", int(percent) if percent == int(percent) else percent)
+    whole = whole_number(percent)
+    share = Threshold("mustBeLessOrEqualTo", percent if whole is None else whole)
     return ReadCondition(name, metric, Thresholds((share,), "percent", RowCount()), field)
 
 
@@ -273,11 +275,15 @@ def _matches(payload: _Payload, column: Column | None) -> Condition:
 
 
 def _lengths(payload: _Payload, column: Column | None) -> Condition:
-    low, high = payload.number("min_value"), payload.number("max_value")
-    if any(limit is not None and limit != int(limit) for limit in (low, high)) or (low is None and high is None):
+    stated = payload.number("min_value"), payload.number("max_value")
+    low, high = (None if limit is None else whole_number(limit) for limit in stated)
+    if (low, high) == (None, None) or [low is None, high is None] != [limit is None for limit in stated]:
         raise payload.no("its limits are no whole numbers")
-    shift = int(bool(payload.take("strict_min", False))), int(bool(payload.take("strict_max", False)))
-    return Length(None if low is None else int(low) + shift[0], None if high is None else int(high) - shift[1])
+    if payload.take("strict_min", False) and low is not None:
+        low += 1
+    if payload.take("strict_max", False) and high is not None:
+        high -= 1
+    return Length(low, high)
 
 
 _EXPECTATIONS: dict[str, Callable[[_Payload, str], ReadCondition]] = {

@@ -210,9 +210,9 @@ def _semantics(reader: Reader, value: Any) -> None:
         ("columnDescriptionRequired", rules.column_description_required),
     ):
         if required:
-            reader.skip(("semantics", key), f"{words(key)}: {METADATA_RULES}", "semantics")
+            reader.skip(("semantics", key), f"{METADATA_RULES}: {words(key).lower()}", "semantics")
     if rules.tags:
-        reader.skip(("semantics", "tags"), f"Tags {', '.join(rules.tags)}: {METADATA_RULES}", "semantics")
+        reader.skip(("semantics", "tags"), f"{METADATA_RULES}: tags {', '.join(rules.tags)}", "semantics")
     for index, sentence in enumerate(rules.custom_integrity_rules or ()):
-        reason = f"'{short(sentence)}': a sentence is not guessed into a check"
+        reason = f"a sentence is not guessed into a check: {short(sentence)}"
         reader.skip(("semantics", "customIntegrityRules", index), reason, "semantics")

@@ -197,11 +197,11 @@ def _rules(reader: Reader, value: list[Any], path: Path, columns: Sequence[Colum
         if not rule.name:
             reader.error(where, "'name' is missing", "results are told apart by it")
         thresholds = read_thresholds(reader, item, where)
-        title = f"{rule.name}: " if rule.name else ""
         try:
             read = _translated(reader, rule, where, columns, thresholds)
         except Untranslatable as reason:
-            reader.skip(where, f"{title}{reason}")
+            title = f"the rule '{rule.name}'" if rule.name else "the rule"
+            reader.skip(where, f"{title} cannot be evaluated: {reason}")
             continue
         if read is not None:
             made = _made(reader, read, where, rule.name, rule.description, rule.raise_incident, None)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, ValidationError
 from pydantic_core import ErrorDetails
 
+from contract_checks.dialects.conditions import whole_number
 from contract_checks.dialects.document import Document
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.metrics import FieldPath
@@ -57,8 +58,9 @@ def _as_texts(value: Any) -> Any:
 
 
 def _as_whole(value: Any) -> int:
-    if isinstance(value, int | Decimal) and not isinstance(value, bool) and value == int(value):
-        return int(value)
+    whole = whole_number(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+    if whole is not None:
+        return whole
     raise ValueError("must be a whole number")
 
 

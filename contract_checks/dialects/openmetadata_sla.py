@@ -97,7 +97,7 @@ def read_sla(reader: Reader, value: Any, path: Path, columns: Sequence[Column], 
     if time_of_day is not None:
         reader.skip(
             (*path, "availabilityTime"),
-            f"that the data is there by {time_of_day} is not measured; the checks are scheduled for that time",
+            f"nothing measures whether the data is there by {time_of_day}; the checks are scheduled for that time",
             "sla",
         )
     if isinstance(sla, ProposedSla):
@@ -267,7 +267,7 @@ def _words_only(reader: Reader, sla: ProposedSla, path: Path) -> None:
     for name, reason in _ONLY_A_MONITOR_KNOWS.items():
         value = getattr(sla, name)
         if value is not None:
-            reader.skip((*path, keys.get(name, name)), f"'{short(value)}': {reason}", "sla")
+            reader.skip((*path, keys.get(name, name)), f"{reason}: {short(value)}", "sla")
     for key in ("producers", "consumers"):
         value = getattr(sla, key)
         if value is None:

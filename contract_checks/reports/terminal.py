@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from rich import box
@@ -69,12 +69,30 @@ def _dataset(dataset: DatasetReport) -> RenderableType:
                 Text(text.printable(result.check.expected)),
             )
         parts.append(table)
-    for result in dataset.results:
-        if result.status != "passed":
-            parts += _explained(result)
+    for group in _alike(result for result in dataset.results if result.status != "passed"):
+        parts += _explained(group[0]) if len(group) == 1 else [_explained_together(group)]
     for clause in dataset.plan.not_checked:
         parts.append(Text(text.printable(f"not checked  {clause.location}: {clause.reason}"), style="dim"))
     return Group(*parts)
+
+
+def _alike(results: Iterable[CheckResult]) -> list[list[CheckResult]]:
+    """The results in their order, those errored for one reason together: a database that is down is told once."""
+    groups: dict[object, list[CheckResult]] = {}
+    for result in results:
+        key = result.description if result.status == "errored" else result.check.name
+        groups.setdefault((result.status, key), []).append(result)
+    return list(groups.values())
+
+
+def _explained_together(results: Sequence[CheckResult]) -> RenderableType:
+    first = results[0]
+    sentence = Text.assemble(
+        (f"{first.status} ", _style(first)),
+        (text.plural(len(results), "check"), "bold"),
+        f" {text.printable(first.description)}",
+    )
+    return Padding(sentence, (0, 0, 1, 0))
 
 
 def _explained(result: CheckResult) -> Iterator[RenderableType]:

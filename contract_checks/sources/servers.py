@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -24,17 +24,21 @@ from contract_checks.sources.interface import Source
 
 
 def resolve(
-    contract: Contract, server: str | None = None, source: str | Path | Engine | Source | None = None
+    contract: Contract,
+    server: str | None = None,
+    source: str | Path | Engine | Source | None = None,
+    allowed: Sequence[str | Path] | None = None,
 ) -> Source:
     """Where the data of a contract is.
 
     `source` (a SQLAlchemy URL, an engine, a path to files, or a `Source`) goes before the contract's
     servers. Among those, `server` names one by name or environment; without it the only one is taken.
+    A contract's own servers reach files only below the folders `allowed`, where that is given.
     Raises `ServerError` when there is none, when there are several, or when its type cannot be asked.
     """
     if source is not None:
         return _given(source)
-    return _from_server(_select(contract, server), contract)
+    return _from_server(_select(contract, server), contract, allowed)
 
 
 def _given(source: str | Path | Engine | Source) -> Source:
@@ -77,15 +81,15 @@ def environment_name(server: str, what: str) -> str:
     return f"CONTRACT_CHECKS_{re.sub(r'[^A-Za-z0-9]', '_', server).upper()}_{what}"
 
 
-def _from_server(server: Server, contract: Contract) -> Source:
+def _from_server(server: Server, contract: Contract, allowed: Sequence[str | Path] | None) -> Source:
     replaced = os.environ.get(environment_name(server.name, "URL"))
     if replaced:
         return _given(replaced)
     kind = server.type.strip().lower()
     if kind in ("local", "file"):
-        return _local(server, contract)
+        return _local(server, contract, allowed)
     if kind in _FILE_DATABASES:
-        return _file_database(kind, server, contract)
+        return _file_database(kind, server, contract, allowed)
     builder = _DATABASES.get(kind)
     if builder is None:
         raise ServerError(
@@ -105,6 +109,17 @@ def find_path(path: str, contract: Contract) -> Path:
         if _exists(base / path):
             return base / path
     return Path.cwd() / path
+
+
+def _permitted(path: Path, server: Server, allowed: Sequence[str | Path] | None) -> Path:
+    """The path, if it lies below one of the allowed folders. A contract is untrusted; its paths are, too."""
+    if allowed is None:
+        return path
+    fixed = Path(re.split(r"[*?{]", str(path), maxsplit=1)[0]).resolve()
+    if not any(fixed.is_relative_to(Path(folder).resolve()) for folder in allowed):
+        listed = ", ".join(str(folder) for folder in allowed)
+        raise ServerError(f"{server.location}: {path} is outside of the folders the definitions allow ({listed})")
+    return path
 
 
 def _exists(path: Path) -> bool:
@@ -127,16 +142,16 @@ def _needed(server: Server, *keys: str) -> str:
     return value
 
 
-def _local(server: Server, contract: Contract) -> Source:
-    path = find_path(_needed(server, "path", "location"), contract)
+def _local(server: Server, contract: Contract, allowed: Sequence[str | Path] | None) -> Source:
+    path = _permitted(find_path(_needed(server, "path", "location"), contract), server, allowed)
     return FileSource(path, _text(server, "format"), _text(server, "delimiter"))
 
 
 _FILE_DATABASES = ("duckdb", "sqlite")
 
 
-def _file_database(kind: str, server: Server, contract: Contract) -> Source:
-    path = find_path(_needed(server, "database", "path"), contract)
+def _file_database(kind: str, server: Server, contract: Contract, allowed: Sequence[str | Path] | None) -> Source:
+    path = _permitted(find_path(_needed(server, "database", "path"), contract), server, allowed)
     return DatabaseSource(URL.create(kind, database=str(path)), _text(server, "schema"))
 
 

@@ -108,7 +108,9 @@ def test_text_is_limited_like_a_file() -> None:
         parse_document("a" * (MAX_BYTES + 1))
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 50_000, "- " * 50_000, "\n".join(" " * i + "a:" for i in range(2000))])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{a: " * 50_000, "- " * 50_000, "\n".join(" " * i + "a:" for i in range(2000))]
+)
 def test_deep_nesting_is_refused(text: str) -> None:
     """Nesting of any depth is refused, and neither crashes nor takes long."""
     with pytest.raises(ContractError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,21 @@ from contract_checks.dialects.openmetadata_proposal import OpenMetadataProposal
 from contract_checks.dialects.openmetadata_sla import read_timezone
 from contract_checks.dialects.openmetadata_types import read_type
 from contract_checks.errors import ContractError
-from contract_checks.metrics import Aggregate, Length, NotNull, RowCount, Threshold, Violations
+from contract_checks.metrics import (
+    Aggregate,
+    AllOf,
+    Bound,
+    DuplicateKeys,
+    Length,
+    Matches,
+    NotNull,
+    NotOneOf,
+    OneOf,
+    Query,
+    RowCount,
+    Threshold,
+    Violations,
+)
 from contract_checks.model import AgeLimit, Cadence, Contract, Duration, Owner, Thresholds
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -362,3 +378,93 @@ def test_each_contract_of_the_sample_data_is_read() -> None:
         contract = DIALECT.read(Document("sample", {"dataContracts": [item]}))
         assert contract.lifecycle == "active"
         assert plan(contract).datasets[0].checks
+
+
+# --------------------------------------------------------------------------- test cases in the contract
+
+
+def inline_test(definition: str, column: str, **parameters: str) -> Contract:
+    """A contract with one test case."""
+    link = f"<#E::table::service.db.schema.t::columns::{column}>" if column else "<#E::table::service.db.schema.t>"
+    case = {
+        "name": "test",
+        "testDefinition": {"type": "testDefinition", "name": definition},
+        "entityLink": link,
+        "parameterValues": [{"name": name, "value": value} for name, value in parameters.items()],
+    }
+    return read(
+        "schema: [{name: a, dataType: INT}, {name: w, dataType: STRING}]\n"
+        f"qualityExpectations: [{json.dumps(case)}]",
+        strict=True,
+    )
+
+
+A, W, NONE = ("a",), ("w",), Thresholds((Threshold("mustBe", 0),))
+
+
+@pytest.mark.parametrize(
+    ("definition", "column", "parameters", "metric", "requirement"),
+    [
+        ("columnValuesToBeNotNull", "a", {}, Violations(A, NotNull()), NONE),
+        ("columnValuesToBeUnique", "a", {}, DuplicateKeys((A,)), NONE),
+        (
+            "columnValuesToBeInSet", "w", {"allowedValues": '["x", "y"]', "matchEnum": "true"},
+            Violations(W, AllOf((NotNull(), OneOf(("x", "y"))))), NONE,
+        ),
+        (
+            "columnValuesToBeInSet", "w", {"allowedValues": "['x']"},
+            Violations(W, NotOneOf(("x",))), Thresholds((Threshold("mustBeGreaterOrEqualTo", 1),)),
+        ),
+        ("columnValuesToBeNotInSet", "a", {"forbiddenValues": '["1"]'}, Violations(A, NotOneOf((1,))), NONE),
+        ("columnValuesToMatchRegex", "w", {"regex": "^x"}, Violations(W, Matches("^x")), NONE),
+        (
+            "columnValuesToBeBetween", "a", {"minValue": "1", "threshold": "2"},
+            Violations(A, AllOf((Bound(">=", 1),))), Thresholds((Threshold("mustBeLessOrEqualTo", 2),)),
+        ),
+        ("columnValueLengthsToBeBetween", "w", {"maxLength": "9"}, Violations(W, Length(None, 9)), NONE),
+        (
+            "columnValueMeanToBeBetween", "a", {"minValueForMeanInCol": "1.5"},
+            Aggregate("avg", A), Thresholds((Threshold("mustBeGreaterOrEqualTo", Decimal("1.5")),)),
+        ),
+        (
+            "columnValuesMissingCount", "w", {"missingCountValue": "3", "missingValueMatch": '["n/a"]'},
+            Violations(W, NotOneOf((None, "", "n/a"))), Thresholds((Threshold("mustBe", 3),)),
+        ),
+        ("tableRowCountToEqual", "", {"value": "7"}, RowCount(), Thresholds((Threshold("mustBe", 7),))),
+        (
+            "tableCustomSQLQuery", "", {"sqlExpression": "SELECT 1 FROM t", "strategy": "COUNT", "operator": ">"},
+            Query("SELECT 1 FROM t"), Thresholds((Threshold("mustBeGreaterThan", 0),)),
+        ),
+    ],
+)  # fmt: skip
+def test_a_test_case_in_the_contract_is_a_check(
+    definition: str, column: str, parameters: dict[str, str], metric: object, requirement: object
+) -> None:
+    """a test case passes exactly when OpenMetadata's definition does."""
+    (found,) = inline_test(definition, column, **parameters).datasets[0].expectations
+
+    assert (found.metric, found.requirement, found.rule) == (metric, requirement, definition)
+
+
+@pytest.mark.parametrize(
+    ("definition", "column", "parameters"),
+    [
+        ("columnValueMedianToBeBetween", "a", {}),
+        ("columnValuesToBeNotNull", "", {}),
+        ("columnValuesToBeNotNull", "a", {"sparkle": "1"}),
+        ("columnValuesToBeBetween", "w", {"minValue": "1"}),
+        ("columnValuesToBeBetween", "a", {"minValue": "low"}),
+        ("columnValuesToBeInSet", "w", {"allowedValues": "x, y"}),
+        ("columnValuesToBeNotNull", "a", {"threshold": "5", "thresholdUnit": "PERCENTAGE"}),
+        ("tableCustomSQLQuery", "", {"sqlExpression": "SELECT 1"}),
+        ("tableRowCountToBeBetween", "", {}),
+    ],
+)
+def test_a_test_case_without_exact_counterpart_is_not_checked(
+    definition: str, column: str, parameters: dict[str, str]
+) -> None:
+    """a definition, parameter or value that has no exact counterpart leaves the test unchecked."""
+    dataset = inline_test(definition, column, **parameters).datasets[0]
+
+    assert dataset.expectations == ()
+    assert [one.location.path for one in dataset.not_checked] == ["$.qualityExpectations[0]"]

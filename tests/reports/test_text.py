@@ -62,6 +62,17 @@ def test_a_terminal_gets_a_table_and_explanations(report: Report) -> None:
     assert "INTEGER" not in table, "a column that is as promised needs no explanation"
 
 
+def test_one_reason_is_told_once_on_a_terminal(report: Report) -> None:
+    """A database that is down is explained once, however many checks it spoils; a pipe has a line for each."""
+    dataset = report.datasets[0]
+    spoiled = tuple(replace(one, status="errored", description="it is down", sample=None) for one in dataset.results)
+    down = replace(report, datasets=(replace(dataset, results=spoiled),))
+
+    assert click.unstyle(render(down, "text", width=120)).count("it is down") == 1
+    assert "errored 6 checks it is down" in click.unstyle(render(down, "text", width=120))
+    assert render(down, "text").count("it is down") == 6
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_a_table_is_no_wider_than_the_terminal(report: Report, width: int) -> None:
     """Long names fold; nothing runs past the edge."""

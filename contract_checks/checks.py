@@ -9,18 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.metrics import (
-    ITEMS,
+    EACH,
     Bound,
     Columns,
     DuplicateKeys,
     FieldPath,
     Metric,
     NotNull,
+    NotOneOf,
+    OrphanKeys,
     RowCount,
     Threshold,
     UnparsedValues,
@@ -78,6 +81,23 @@ class TypesMatch:
     """Every expected column that is there has its declared type."""
 
     columns: tuple[ExpectedColumn, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How promises are read where their standards leave it open or teams differ.
+
+    `compatibility` replaces the contracts' own: `superset` (the data may have more columns), `exact`, or
+    `subset` (it may have fewer). `between_bounds` says whether the bounds of `mustBeBetween` count as
+    inside, `missing_null` whether `missingValues` counts NULL only where it is listed or always.
+    `physical_names` replaces the physical name of a dataset, by contract id and dataset name; an empty
+    name leaves it deliberately unbound: nothing of it is checked, and that is reported.
+    """
+
+    compatibility: Literal["superset", "exact", "subset"] | None = None
+    between_bounds: Literal["inclusive", "exclusive"] = "inclusive"
+    missing_null: Literal["listed", "always"] = "listed"
+    physical_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 Judgement = Thresholds | AgeLimit | ColumnsPresent | NoOtherColumns | TypesMatch
@@ -150,25 +170,58 @@ class Plan:
         raise KeyError(name)
 
 
-def plan(contract: Contract) -> Plan:
+def plan(contract: Contract, settings: Settings | None = None) -> Plan:
     """Turn a contract into its plan.
 
     Raises `ContractError` when two different rules claim one name, with both places.
     """
     problems: list[Problem] = []
-    datasets = tuple(
-        DatasetPlan(
-            dataset,
-            _named(dataset, [*_schema_checks(dataset), *_expectation_checks(dataset)], problems),
-            (*dataset.not_checked, *contract.not_checked),
-            (*dataset.documented, *contract.documented),
-            contract.datasets,
-        )
-        for dataset in contract.datasets
-    )
+    chosen = settings or Settings()
+    bound = tuple(_bound(dataset, contract, chosen) for dataset in contract.datasets)
+    datasets = tuple(_plan_dataset(dataset, contract, bound, chosen, problems) for dataset in bound)
     if problems:
         raise ContractError(problems)
     return Plan(contract, datasets)
+
+
+def _bound(dataset: Dataset, contract: Contract, settings: Settings) -> Dataset:
+    """The dataset under the name and the rules that the settings give it."""
+    name = settings.physical_names.get((contract.id, dataset.name), dataset.physical_name)
+    compatibility = settings.compatibility or dataset.compatibility
+    renamed = {
+        one.physical_name: settings.physical_names[contract.id, one.name]
+        for one in contract.datasets
+        if (contract.id, one.name) in settings.physical_names
+    }
+    expectations = tuple(_as_set(one, settings, renamed) for one in dataset.expectations)
+    return replace(dataset, physical_name=name, compatibility=compatibility, expectations=expectations)
+
+
+def _as_set(expectation: Expectation, settings: Settings, renamed: Mapping[str, str]) -> Expectation:
+    metric, requirement = expectation.metric, expectation.requirement
+    if isinstance(metric, OrphanKeys):
+        metric = replace(metric, target=renamed.get(metric.target, metric.target))
+    if isinstance(requirement, Thresholds) and settings.between_bounds == "exclusive":
+        thresholds = tuple(replace(one, inclusive=False) for one in requirement.all_of)
+        requirement = replace(requirement, all_of=thresholds)
+    if settings.missing_null == "always" and isinstance(metric, Violations) and expectation.rule == "missingValues":
+        condition = metric.condition
+        if isinstance(condition, NotOneOf) and None not in condition.values:
+            metric = replace(metric, condition=NotOneOf((*condition.values, None)))
+    return replace(expectation, metric=metric, requirement=requirement)
+
+
+def _plan_dataset(
+    dataset: Dataset, contract: Contract, siblings: tuple[Dataset, ...], settings: Settings, problems: list[Problem]
+) -> DatasetPlan:
+    not_checked = (*dataset.not_checked, *contract.not_checked)
+    documented = (*dataset.documented, *contract.documented)
+    checks = _named(dataset, [*_schema_checks(dataset), *_expectation_checks(dataset)], problems)
+    if not dataset.physical_name:
+        reason = "the settings leave the dataset unbound"
+        unbound = tuple(NotChecked(check.location, f"{reason} ({check.name})", check.section) for check in checks)
+        return DatasetPlan(dataset, (), (*unbound, *not_checked), documented, siblings)
+    return DatasetPlan(dataset, checks, not_checked, documented, siblings)
 
 
 # --------------------------------------------------------------------------- the schema section
@@ -179,15 +232,15 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
     expected = tuple(
         ExpectedColumn(path, column.type, column.location, column.optional)
         for path, column in stored
-        if path[-1] != ITEMS or column.type is not None
+        if path[-1] not in EACH or column.type is not None
     )
     checks: list[Check] = []
-    if expected:
-        named = tuple(one for one in expected if one.field[-1] != ITEMS)
+    if expected and dataset.compatibility != "subset":
+        named = tuple(one for one in expected if one.field[-1] not in EACH)
         checks.append(
             _schema_check(dataset, "columns", ColumnsPresent(named), (Columns(),), f"{len(named)} columns present")
         )
-    if expected and dataset.compatibility == "exact":
+    if expected and dataset.compatibility in ("exact", "subset"):
         top = tuple(one for one in expected if len(one.field) == 1)
         checks.append(
             _schema_check(dataset, "unexpected_columns", NoOtherColumns(top), (Columns(),), "no other columns")
@@ -261,7 +314,7 @@ def _column_checks(dataset: Dataset, path: FieldPath, column: Column) -> list[Ch
         location=column.location,
         severity=column.severity,
         column=text,
-        if_present=column.optional,
+        if_present=column.optional or dataset.compatibility == "subset",
     )
     if column.required or column.primary_key is not None:
         checks.append(
@@ -344,7 +397,7 @@ def _expectation_check(dataset: Dataset, expectation: Expectation) -> Check:
         description=expectation.description,
         dimension=expectation.dimension,
         schedule=expectation.schedule,
-        if_present=expectation.if_present,
+        if_present=expectation.if_present or (dataset.compatibility == "subset" and expectation.field is not None),
         incident=expectation.incident,
         tags=expectation.tags,
         notes=expectation.notes,

@@ -176,8 +176,8 @@ def _same_part(want: exp.Expr, have: exp.Expr) -> bool:
 def field_type(text: str, path: tuple[str, ...], dialect: str) -> str | None:
     """The native type at a field path below a column of type `text`; None when there is no such field.
 
-    `path` holds names of fields, and `[]` for the items of an array. Below a JSON document every path is
-    itself a JSON document.
+    `path` holds names of fields, `[]` for the items of an array, `{keys}` and `{values}` for those of a map.
+    Below a JSON document every path is itself a JSON document.
     """
     parsed = parse_type(text, dialect)
     for segment in path:
@@ -188,6 +188,9 @@ def field_type(text: str, path: tuple[str, ...], dialect: str) -> str | None:
         inner: exp.Expr | None = None
         if segment == "[]":
             inner = parsed.expressions[0] if parsed.this in (_T.ARRAY, _T.LIST) and parsed.expressions else None
+        elif segment in ("{keys}", "{values}"):
+            entry = parsed.expressions if parsed.this is _T.MAP and len(parsed.expressions) == 2 else None
+            inner = entry[segment == "{values}"] if entry else None
         elif parsed.this in (_T.STRUCT, _T.OBJECT, _T.NESTED):
             named = [part for part in parsed.expressions if isinstance(part, exp.ColumnDef)]
             exact = [part for part in named if part.name == segment]

@@ -24,6 +24,7 @@ from contract_checks.metrics import (
     Condition,
     DuplicateKeys,
     HasFormat,
+    HasKeys,
     Length,
     Matches,
     Measurement,
@@ -34,6 +35,7 @@ from contract_checks.metrics import (
     NotOneOf,
     OneOf,
     OrphanKeys,
+    Parsed,
     Query,
     RowCount,
     Scalar,
@@ -83,6 +85,8 @@ def _judge_one(check: Check, measurements: Measurements, relation: Relation, now
             return errored(check, "it was not measured")
         if measurement.error is not None:
             return errored(check, measurement.error, measurement.sql)
+        if measurement.skipped is not None:
+            return CheckResult(check, "skipped", f"Skipped: {measurement.skipped}.", answered_by="catalogue")
     assert first is not None
     try:
         if isinstance(judgement, AgeLimit):
@@ -135,6 +139,8 @@ def holds(value: Scalar | Fraction, threshold: Threshold) -> bool:
     if isinstance(threshold.value, tuple):
         low, high = (_comparable(value, bound) for bound in threshold.value)
         inside = low[0] >= low[1] and high[0] <= high[1]
+        if not threshold.inclusive:
+            inside = low[0] > low[1] and high[0] < high[1]
         return inside if threshold.operator == "mustBeBetween" else not inside
     have, want = _comparable(value, threshold.value)
     match threshold.operator:
@@ -192,7 +198,8 @@ def _on_bound(value: Any, threshold: Threshold) -> list[str]:
     if not isinstance(threshold.value, tuple):
         return []
     equal = [bound for bound in threshold.value if holds(value, Threshold("mustBe", bound))]
-    return [f"the value equals the bound {equal[0]}; bounds count as inside"] if equal else []
+    side = "inside" if threshold.inclusive else "outside"
+    return [f"the value equals the bound {equal[0]}; bounds count as {side}"] if equal else []
 
 
 def _rounded(value: Fraction) -> float | int:
@@ -257,6 +264,11 @@ def _breaking(condition: Condition, s: str) -> str:
             return f"value{s} that {'are' if s else 'is'} no multiple of {show(divisor)}"
         case Size(minimum, maximum):
             return f"value{s} of a size outside {_range(minimum, maximum)}"
+        case HasKeys(names):
+            return f"value{s} without {' or '.join(names)}"
+        case Parsed(format, bound):
+            beyond = f" {signs[bound.operator]} {show(bound.limit)}" if bound is not None else ""
+            return f"value{s} that {'are' if s else 'is'} no `{format}` text{beyond}"
         case UniqueItems():
             return f"value{s} with repeated items"
         case AllOf(conditions):
@@ -464,12 +476,20 @@ def _type_verdict(
     native, category = _native(column, relation)
     if relation.dialect == "sqlite" and category == "unknown" and column.field in relation.declared:
         return (False, cells) if unparsed else (True, native or "cells of this type")
+    if category == "string" and column.field in relation.formats and _stored_as_text(column, native, relation):
+        return (False, cells) if unparsed else (True, f"{native} of this format")
     verdict = _native_verdict(column, native, category, relation.dialect)
     if verdict is None:
         return None, f"the type {native or '?'} is not known to hold {declared.text}"
     if verdict and unparsed:
         return False, cells
     return verdict, native
+
+
+def _stored_as_text(column: ExpectedColumn, native: str, relation: Relation) -> bool:
+    """Whether text is where the promised dates or times may be: unless another native type is stated."""
+    stated = column.type.native if column.type is not None else None
+    return stated is None or same_native_type(stated, native, relation.dialect) is not False
 
 
 def _native(column: ExpectedColumn, relation: Relation) -> tuple[str, str]:

@@ -20,13 +20,17 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 ITEMS = "[]"
 """The segment of a `FieldPath` that stands for every item of an array."""
+MAP_KEYS, MAP_VALUES = "{keys}", "{values}"
+"""The segments that stand for every key and every value of a map."""
+EACH = (ITEMS, MAP_KEYS, MAP_VALUES)
+"""The segments that stand for many values of one row."""
 
 
 def field_text(path: FieldPath) -> str:
     """`("x", "[]", "id")` as a person writes it: `x[].id`."""
     text = ""
     for segment in path:
-        text += segment if segment == ITEMS or not text else f".{segment}"
+        text += segment if segment in EACH or not text else f".{segment}"
     return text
 
 
@@ -47,12 +51,14 @@ class Bound:
     one then leaves it to the upper one (`nan` is False); databases sort NaN above every number.
 
     A `str` limit on a date, time or timestamp column has been parsed by the dialect into a `date`,
-    `time` or `datetime`; a `datetime` limit with a time zone compares instants.
+    `time` or `datetime`; a `datetime` limit with a time zone compares instants, and values without one are
+    taken to be in `zone`.
     """
 
     operator: Literal[">=", ">", "<=", "<"]
     limit: Scalar
     nan: bool = True
+    zone: str = "UTC"
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,25 @@ class UniqueItems:
 
 
 @dataclass(frozen=True)
+class HasKeys:
+    """The object has each of `names` as a key, whatever its value."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The text follows the date pattern `format` (see `jdk`), and the moment it names satisfies `bound`.
+
+    It is about dates, times and timestamps that are stored as text; to a column of a temporal type it does
+    not apply.
+    """
+
+    format: str
+    bound: Bound | None = None
+
+
+@dataclass(frozen=True)
 class AllOf:
     """Every one of `conditions` holds."""
 
@@ -119,7 +144,8 @@ class AllOf:
 
 
 Condition: TypeAlias = (
-    "NotNull | Bound | Length | Matches | HasFormat | OneOf | NotOneOf | MultipleOf | Size | UniqueItems | AllOf"
+    "NotNull | Bound | Length | Matches | HasFormat | OneOf | NotOneOf | MultipleOf | Size | UniqueItems | HasKeys"
+    " | Parsed | AllOf"
 )
 
 
@@ -232,7 +258,8 @@ class Measurement:
 
     `rows` are the rows involved where that is another number than `value`. `sql` is the statement that
     reproduces the value; `answered_by` the tier that gave it. `offenders` are a few of the
-    offending keys or values, each followed by how many rows have it where that was counted.
+    offending keys or values, each followed by how many rows have it where that was counted. `skipped` says why the
+    metric does not apply to what is there.
     """
 
     metric: Metric
@@ -242,6 +269,7 @@ class Measurement:
     sql: str | None = None
     answered_by: Literal["catalogue", "scan", "query"] = "scan"
     offenders: tuple[tuple[Any, ...], ...] = ()
+    skipped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -258,7 +286,10 @@ Measurements: TypeAlias = Mapping[Metric, Measurement]
 
 @dataclass(frozen=True)
 class Threshold:
-    """An operator of ODCS with its value; `value` is a pair for the two `Between` operators."""
+    """An operator of ODCS with its value.
+
+    `value` is a pair for the two `Between` operators, whose bounds count as inside when `inclusive`.
+    """
 
     operator: Literal[
         "mustBe",
@@ -271,3 +302,4 @@ class Threshold:
         "mustNotBeBetween",
     ]
     value: Scalar | tuple[Scalar, Scalar] = field(default=0)
+    inclusive: bool = True

@@ -12,13 +12,14 @@ from typing import Any, Literal, TypeAlias
 
 from contract_checks.datatypes import Category, category_of
 from contract_checks.errors import Location, Problem
-from contract_checks.metrics import ITEMS, FieldPath, Metric, Threshold
+from contract_checks.metrics import ITEMS, MAP_KEYS, MAP_VALUES, FieldPath, Metric, Threshold
 
 Section = Literal["schema", "semantics", "quality", "sla"]
 Severity = Literal["error", "warning"]
 Unit = Literal["rows", "percent"]
-Compatibility = Literal["superset", "exact"]
-"""`superset`: the data may have more columns than the contract (default); `exact`: it may not."""
+Compatibility = Literal["superset", "exact", "subset"]
+"""`superset`: the data may have more columns than the contract (default); `exact`: neither more nor fewer;
+`subset`: fewer, but no others."""
 
 Lifecycle = Literal["draft", "active", "deprecated"]
 """Whether a contract is in force. Only an `active` one can block; see `Contract.lifecycle`."""
@@ -38,13 +39,15 @@ class DeclaredType:
 
     `text` is what the contract says, word for word. `categories` are the categories that satisfy it
     (more than one where a dialect groups types into families); empty when the contract states only a
-    native type. `native` is the database's own type to compare with, when one was stated.
+    native type. `native` is the database's own type to compare with, when one was stated. `format` is the
+    pattern of a date, time or timestamp that may be stored as text (see `jdk`).
     """
 
     text: str
     categories: frozenset[Category] = frozenset()
     native: str | None = None
     with_timezone: bool | None = None
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,8 @@ class Column:
     """A promised column, or a field of one.
 
     `name` is the contract's name, `physical_name` the one in the data. `children` are the fields of an
-    object, `items` describes the items of an array. `primary_key` is the 1-based position in the
-    primary key, or None. `virtual` marks a column that is not stored (ODCS measures). `optional` marks
+    object, `items` describes the items of an array, `map_keys` and `map_values` those of a map.
+    `primary_key` is the 1-based position in the primary key, or None. `virtual` marks a column that is not stored (ODCS measures). `optional` marks
     one that may be absent from the data.
     """
 
@@ -155,6 +158,8 @@ class Column:
     sources: tuple[str, ...] = ()
     children: tuple[Column, ...] = ()
     items: Column | None = None
+    map_keys: Column | None = None
+    map_values: Column | None = None
     severity: Severity = "error"
     required_at: Location | None = None
     unique_at: Location | None = None
@@ -287,10 +292,21 @@ def walk_columns(columns: tuple[Column, ...], prefix: FieldPath = ()) -> list[tu
         path = (*prefix, column.physical_name)
         found.append((path, column))
         found += walk_columns(column.children, path)
-        if column.items is not None:
-            found.append(((*path, ITEMS), column.items))
-            found += walk_columns(column.items.children, (*path, ITEMS))
+        for each, inner in ((ITEMS, column.items), (MAP_KEYS, column.map_keys), (MAP_VALUES, column.map_values)):
+            if inner is not None:
+                # What stands for many values has no name of its own in the data.
+                nested = walk_columns((replace(inner, physical_name=each),), path)
+                found += [(nested[0][0], inner), *nested[1:]]
     return found
+
+
+def declared_formats(dataset: Dataset) -> dict[FieldPath, str]:
+    """The pattern of every field whose dates or times may be stored as text."""
+    return {
+        path: column.type.format
+        for path, column in walk_columns(dataset.columns)
+        if column.type is not None and column.type.format is not None
+    }
 
 
 def exact_duration(duration: Duration) -> timedelta | None:

@@ -99,7 +99,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0 all passed (warnings allowed), 1 a check of severity error failed, 2 one could not be evaluated."""
-        if any(result.status == "errored" for result in self.results) or not self.results:
+        if self.status == "not_evaluated" or any(result.status == "errored" for result in self.results):
             return 2
         return (
             1 if any(result.status == "failed" and result.check.severity == "error" for result in self.results) else 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from contract_checks.checks import DatasetPlan, plan
+from contract_checks.checks import DatasetPlan, Settings, plan
 from contract_checks.dialects import load
 from contract_checks.errors import SourceError
 from contract_checks.judging import errored, judge
@@ -32,31 +32,39 @@ def check_contract(
     progress: Callable[[str, int, int], None] | None = None,
     now: datetime | None = None,
     sample_rows: int = SAMPLE_ROWS,
+    settings: Settings | None = None,
+    datasets: Collection[str] | None = None,
 ) -> Report:
     """Check the data a contract is about.
 
     `contract` is a `Contract` or the path of its file. `server` names one of its servers; `source` (a
     SQLAlchemy URL, an `Engine`, a path to files, or a `Source`) is used instead of them. `checks` limits
-    the run to checks of these names. `progress` is called with (dataset, datasets done, datasets). A
+    the run to checks of these names, `datasets` to datasets. `settings` say how open questions of the
+    standards are read. `progress` is called with (dataset, datasets done, datasets). A
     source that cannot be reached gives a report whose checks are all errored.
 
-    Raises `ContractError` if the file is no usable contract, `KeyError` for a check it does not have.
+    Raises `ContractError` if the file is no usable contract, `KeyError` for a check or dataset it does not
+    have.
     """
     loaded = contract if isinstance(contract, Contract) else load(contract)
-    planned = plan(loaded)
+    planned = plan(loaded, settings)
     if checks is not None:
         unknown = set(checks) - {check.name for dataset in planned.datasets for check in dataset.checks}
         if unknown:
             raise KeyError(f"{loaded.file} has no check {', '.join(sorted(unknown))}")
+    chosen = [one for one in planned.datasets if datasets is None or one.dataset.name in datasets]
+    missing = set(datasets or ()) - {one.dataset.name for one in chosen}
+    if missing:
+        raise KeyError(f"{loaded.file} has no dataset {', '.join(sorted(missing))}")
     reason, where = "", None
     try:
         where = resolve(loaded, server, source)
     except SourceError as error:
         reason = str(error)
     reports = []
-    for done, dataset in enumerate(planned.datasets):
+    for done, dataset in enumerate(chosen):
         if progress is not None:
-            progress(dataset.dataset.name, done, len(planned.datasets))
+            progress(dataset.dataset.name, done, len(chosen))
         names = None if checks is None else {check.name for check in dataset.checks} & set(checks)
         if names is not None and not names:
             continue
@@ -68,7 +76,7 @@ def check_contract(
         except SourceError as error:
             reports.append(errored_report(dataset, str(error), names))
     if progress is not None:
-        progress("", len(planned.datasets), len(planned.datasets))
+        progress("", len(chosen), len(chosen))
     return Report(planned, tuple(reports), where.name if where is not None else "")
 
 

@@ -15,9 +15,11 @@ from typing import Literal
 from sqlglot import exp
 
 from contract_checks.metrics import (
+    EACH,
     ITEMS,
     Aggregate,
     Columns,
+    Condition,
     DuplicateKeys,
     FieldPath,
     Measurement,
@@ -32,7 +34,7 @@ from contract_checks.metrics import (
     field_text,
 )
 from contract_checks.queries import check_query
-from contract_checks.sql import NeedsValues, Relation, Sql, Unmeasurable, sql_for
+from contract_checks.sql import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, sql_for
 from contract_checks.sql.interface import is_not_null, number
 
 _KEY = "contract_key_"
@@ -48,12 +50,14 @@ class Scan:
 
     `aggregate`: one row, cell i answers metric i. `duplicates`: a few rows (key…, its rows, all keys, all
     rows). `orphans`: a few rows (key…, all rows).
-    `query`: the user's own one cell. `values`: rows (value, how often), to be judged in Python.
+    `query`: the user's own one cell. `values`: rows (value, how often), to be judged in
+    Python by `condition`.
     """
 
     kind: Kind
     sql: str
     metrics: tuple[Metric, ...]
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mappin
         try:
             if isinstance(metric, Columns):
                 known.append(Measurement(metric, relation.columns, answered_by="catalogue"))
-            elif isinstance(metric, DuplicateKeys) and not any(ITEMS in path for path in metric.fields):
+            elif isinstance(metric, DuplicateKeys) and not any(each in path for path in metric.fields for each in EACH):
                 scans.append(Scan("duplicates", _duplicates_sql(metric.fields, relation, sql), (metric,)))
             elif isinstance(metric, OrphanKeys):
                 scans.append(Scan("orphans", _orphans_sql(metric, relation, sql, targets), (metric,)))
@@ -99,8 +103,11 @@ def _fused(
     """The metric's cell of the shared scan, if it has one there."""
     try:
         expression = _aggregate(metric, sql)
-    except NeedsValues:
-        scans.append(_values_scan(metric, relation, sql))
+    except NeedsValues as asked:
+        scans.append(_values_scan(metric, asked.condition, relation, sql))
+        return []
+    except NotApplicable as reason:
+        known.append(Measurement(metric, skipped=str(reason)))
         return []
     if expression is None:
         known.append(Measurement(metric, 0, answered_by="catalogue"))
@@ -199,9 +206,11 @@ def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapp
     return orphans.limit(OFFENDERS).sql(dialect=relation.dialect)
 
 
-def _values_scan(metric: Metric, relation: Relation, sql: Sql) -> Scan:
-    if not isinstance(metric, Violations) or ITEMS in metric.field:
+def _values_scan(metric: Metric, condition: Condition | None, relation: Relation, sql: Sql) -> Scan:
+    if not isinstance(metric, Violations | UnparsedValues) or any(each in metric.field for each in EACH):
         raise Unmeasurable(f"this cannot be judged on {relation.dialect} for items of arrays")
+    if condition is None and isinstance(metric, Violations):
+        condition = metric.condition
     value = sql.value(metric.field)
     shown = value.raw if value.raw is not None else value.expression
     select = (
@@ -210,7 +219,7 @@ def _values_scan(metric: Metric, relation: Relation, sql: Sql) -> Scan:
         .where(is_not_null(shown))
         .group_by(shown.copy())
     )
-    return Scan("values", select.sql(dialect=relation.dialect), (metric,))
+    return Scan("values", select.sql(dialect=relation.dialect), (metric,), condition)
 
 
 # --------------------------------------------------------------------------- users' queries
@@ -244,7 +253,11 @@ def query_sql(metric: Query, relation: Relation) -> str:
     problem = check_query(filled, relation.dialect)
     if problem is not None:
         raise Unmeasurable(problem)
-    return filled.strip().rstrip(";").strip()
+    bare = filled.strip().rstrip(";").strip()
+    inner = bare[1:-1].strip()
+    # SQLite knows no SELECT in parentheses.
+    enclosed = bare.startswith("(") and bare.endswith(")") and check_query(inner, relation.dialect) is None
+    return inner if enclosed else bare
 
 
 # --------------------------------------------------------------------------- samples of offenders
@@ -290,7 +303,8 @@ def sample_scan(
 def shown_field(metric: Metric) -> FieldPath:
     """The field a sample shows for a row-level metric: the whole array where an item is meant."""
     field: FieldPath = metric.field if isinstance(metric, Violations | UnparsedValues) else ()
-    return field[: field.index(ITEMS)] if ITEMS in field else field
+    many = [index for index, segment in enumerate(field) if segment in EACH]
+    return field[: many[0]] if many else field
 
 
 def _offender(metric: Metric, sql: Sql) -> exp.Expr | None:
@@ -301,6 +315,6 @@ def _offender(metric: Metric, sql: Sql) -> exp.Expr | None:
             counted = sql.unparsed(metric.field)
             case = counted.find(exp.If) if counted is not None else None
             return case.this if case is not None else None
-    except (Unmeasurable, NeedsValues):
+    except (Unmeasurable, NeedsValues, NotApplicable):
         return None
     return None

@@ -17,7 +17,9 @@ from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
+from contract_checks.jdk import compile_format
 from contract_checks.metrics import (
     AllOf,
     Bound,
@@ -29,9 +31,13 @@ from contract_checks.metrics import (
     NotNull,
     NotOneOf,
     OneOf,
+    Parsed,
     Scalar,
 )
 from contract_checks.patterns import search
+
+ISO_8601 = "ISO 8601"
+"""The format of text-stored dates and times that declare none (ODCS, logicalTypeOptions)."""
 
 _HOST_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\Z")
 _EMAIL_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z|\"[^\"\r\n]+\"\Z")
@@ -64,9 +70,47 @@ def breaks(condition: Condition, value: Any) -> bool:
         return any(_equal(value, one) for one in condition.values)
     if isinstance(condition, Bound):
         return _out_of_bound(condition, value)
+    if isinstance(condition, Parsed):
+        moment = moment_of(str(value), condition.format)
+        return moment is None or (condition.bound is not None and _moment_out_of_bound(condition.bound, moment))
     if isinstance(condition, AllOf):
         return any(breaks(one, value) for one in condition.conditions)
     raise NotImplementedError(type(condition).__name__)
+
+
+def moment_of(text: str, format: str) -> date | datetime | time | None:
+    """The moment that `text` names by a JDK pattern or, for `ISO_8601`, by that standard; None if it names none."""
+    if format != ISO_8601:
+        return compile_format(format).parse(text)
+    for read in (date.fromisoformat, datetime.fromisoformat, time.fromisoformat):
+        if re.match(r"\d{4}-\d{2}-\d{2}|\d{2}:\d{2}", text):
+            try:
+                return read(text)
+            except ValueError:
+                continue
+    return None
+
+
+def _moment_out_of_bound(bound: Bound, moment: date | datetime | time) -> bool:
+    """Whether a moment lies outside; where a zone is missing on one side, it is in the bound's zone."""
+    zone = ZoneInfo(bound.zone)
+    have, want = _alike(moment, bound.limit, zone)
+    return not {">=": have >= want, ">": have > want, "<=": have <= want, "<": have < want}[bound.operator]
+
+
+def _alike(moment: Any, limit: Any, zone: ZoneInfo) -> tuple[Any, Any]:
+    if isinstance(moment, time) or isinstance(limit, time):
+        if not (isinstance(moment, time) and isinstance(limit, time)):
+            raise ValueError(f"{moment} cannot be compared with {limit}")
+        return moment.replace(tzinfo=None), limit.replace(tzinfo=None)
+    if isinstance(moment, datetime) or isinstance(limit, datetime):
+        return _zoned(moment, zone), _zoned(limit, zone)
+    return moment, limit
+
+
+def _zoned(day: date | datetime, zone: ZoneInfo) -> datetime:
+    moment = day if isinstance(day, datetime) else datetime.combine(day, time(0))
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
 
 
 def _equal(value: Any, listed: Scalar) -> bool:

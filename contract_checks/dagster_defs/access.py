@@ -12,6 +12,7 @@ from dagster import AssetCheckExecutionContext, AssetExecutionContext
 
 from contract_checks import run, sources
 from contract_checks.checks import DatasetPlan
+from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.resource import ContractSources
 from contract_checks.errors import MissingDriverError, ServerError, SourceError, UnsafeQueryError
 from contract_checks.model import Contract
@@ -111,4 +112,5 @@ def source_kind(contract: Contract, access: Access) -> str | None:
         kind = Path(access.source).suffix.lstrip(".")
     else:
         kind = str(getattr(getattr(access.source, "dialect", None), "name", ""))
-    return {"postgresql": "postgres", "local": None, "custom": None, "": None}.get(kind.lower(), kind.lower())
+    known = {"postgresql": "postgres", "local": None, "custom": None, "": None}
+    return known[kind.lower()] if kind.lower() in known else names.tag_key(kind.lower())

@@ -48,7 +48,7 @@ class Broken:
         if len(self.problems) > _LISTED:
             lines.append(f"- … and {len(self.problems) - _LISTED} more")
         count = f"{len(self.problems)} problem{'' if len(self.problems) == 1 else 's'}"
-        return "\n".join([f"`{self.file}` cannot be used: {count}.", "", *lines])
+        return "\n".join([f"{self.file} cannot be used: {count}.", "", *lines])
 
 
 def problem_text(problem: Problem, file: str) -> str:
@@ -68,7 +68,7 @@ def broken_asset(broken: Broken, op_name: str, blocks: bool) -> AssetsDefinition
                 broken.key,
                 group_name=GROUP,
                 kinds={"contract", "broken"},
-                description=f"{broken.file} cannot be used\n\n{broken.text}",
+                description=broken.text,
             )
         ],
         check_specs=[

@@ -13,15 +13,19 @@ from contract_checks.metrics import (
     AllOf,
     Bound,
     Condition,
+    DuplicateKeys,
     FieldPath,
     FoundColumn,
     HasFormat,
+    HasKeys,
     Length,
     Matches,
     MultipleOf,
     NotNull,
     NotOneOf,
     OneOf,
+    Parsed,
+    Query,
     Scalar,
     Size,
     Threshold,
@@ -109,11 +113,21 @@ def _promise(expectation: Expectation) -> str | None:
     never = isinstance(requirement, Thresholds) and requirement.all_of == (Threshold("mustBe", 0),)
     if isinstance(metric, Violations) and never:
         return None if isinstance(metric.condition, NotNull) else condition_text(metric.condition)
-    return f"{expectation.rule} {expected_text(requirement)}"
+    return f"{_subject(expectation)} {expected_text(requirement)}"
+
+
+def _subject(expectation: Expectation) -> str:
+    """What a rule is about in a word or two: `rowCount`, `duplicateValues (a, b)`, the name of a query."""
+    metric = expectation.metric
+    if isinstance(metric, Query):
+        return expectation.name or expectation.id or expectation.rule
+    if isinstance(metric, DuplicateKeys) and expectation.field is None:
+        return f"{expectation.rule} ({', '.join(field_text(path) for path in metric.fields)})"
+    return expectation.rule
 
 
 def _table_constraints(dataset: Dataset, keys: Sequence[str]) -> TableConstraints:
-    whole = [f"{one.rule} {expected_text(one.requirement)}" for one in dataset.expectations if one.field is None]
+    whole = [f"{_subject(one)} {expected_text(one.requirement)}" for one in dataset.expectations if one.field is None]
     return TableConstraints(other=[f"primary key ({', '.join(keys)})", *whole] if len(keys) > 1 else whole)
 
 
@@ -140,6 +154,10 @@ def condition_text(condition: Condition) -> str:
             return f"size {_range(minimum, maximum)}"
         case UniqueItems():
             return "unique items"
+        case HasKeys(names):
+            return f"has {_list(names)}"
+        case Parsed(pattern, bound):
+            return f"{pattern} {condition_text(bound)}" if bound is not None else f"format {pattern}"
         case AllOf(conditions):
             return " and ".join(condition_text(one) for one in conditions)
 

@@ -42,6 +42,9 @@ OnBroken = Literal["show", "raise"]
 # A contract that is broken is broken in the next attempt as well.
 _JOB_TAGS = {"dagster/retry_on_asset_or_op_failure": "false"}
 
+# One object for all, since Dagster merges definitions only if a resource they share is the same object.
+_DEFAULT_SOURCES = ContractSources()
+
 _log = logging.getLogger("contract_checks")
 
 
@@ -116,7 +119,7 @@ def build_definitions(
             *build_schedules(sla, f"{name}_sla", job_name, default_schedule_status, limits),
             *build_schedules(rules, f"{name}_rule", job_name, default_schedule_status, limits),
         ],
-        resources={RESOURCE_KEY: ContractSources(), **(resources or {})},
+        resources={RESOURCE_KEY: _DEFAULT_SOURCES, **(resources or {})},
         executor=executor,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,15 +45,19 @@ def gather(contracts: Contracts, strict: bool = False) -> Gathered:
     A file that is named twice counts once. Raises `FileNotFoundError` for a path that is not there.
     """
     listed: Iterable[str | Path | Contract] = [contracts] if isinstance(contracts, str | Path | Contract) else contracts
-    entries: dict[str, Entry] = {}
+    entries: list[Entry] = []
     unreadable: dict[str, Unreadable] = {}
+    by_file: dict[str, list[Contract]] = defaultdict(list)
     for one in listed:
-        for entry in _read(one, strict):
-            if isinstance(entry, Entry):
-                entries.setdefault(str(Path(entry.contract.file).absolute()), entry)
-            else:
-                unreadable.setdefault(entry.file, entry)
-    return Gathered(tuple(entries.values()), tuple(unreadable.values()))
+        for found in _read(one, strict):
+            if isinstance(found, Unreadable):
+                unreadable.setdefault(_file(found.error), found)
+                continue
+            same_file = by_file[str(Path(found.contract.file).absolute())]
+            if found.contract not in same_file:
+                same_file.append(found.contract)
+                entries.append(found)
+    return Gathered(tuple(entries), tuple(unreadable.values()))
 
 
 def _read(one: str | Path | Contract, strict: bool) -> list[Entry | Unreadable]:
@@ -76,9 +81,14 @@ def _file(error: ContractError) -> str:
 
 
 def shown(file: str, root: Path | None = None) -> str:
-    """The path for people: from the name of the folder of contracts on (`contracts/sales/orders.yaml`)."""
-    path = Path(file).absolute()
-    base = root.absolute() if root is not None else path.parent
-    if not path.is_relative_to(base):
+    """The path for people: from the name of the folder of contracts on (`contracts/sales/orders.yaml`).
+
+    It is the same on every machine, as long as folders are called the same.
+    """
+    path = Path(file)
+    if root is None:
+        return path.as_posix() if not path.is_absolute() else Path(path.parent.name, path.name).as_posix()
+    base = root.absolute()
+    if not path.absolute().is_relative_to(base):
         return path.name
-    return Path(base.name, path.relative_to(base)).as_posix()
+    return Path(base.name, path.absolute().relative_to(base)).as_posix()

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from dagster import AssetKey
 
 CHECK_NAME = re.compile(r"[A-Za-z0-9_]+")
-_EMAIL = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+# As narrow as Dagster's own idea of an address, which refuses long top-level domains.
+_EMAIL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,7}")
 _TAG_LENGTH = 63
 
 
@@ -70,7 +71,9 @@ def identifier(key: AssetKey) -> str:
 def op_names(prefix: str, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
     """A name for the op of each key: `contract__warehouse__orders`, with a hash where two would be one."""
     names: dict[AssetKey, str] = {}
+    taken: set[str] = set()
     for key in keys:
         name = f"{prefix}__{identifier(key)}"
-        names[key] = name if name not in names.values() else f"{name}_{short_hash(key.to_user_string())}"
+        names[key] = name if name not in taken else f"{name}_{short_hash(key.to_user_string())}"
+        taken.add(names[key])
     return names

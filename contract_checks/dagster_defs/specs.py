@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePosixPath
 
-from dagster import AssetDep, AssetKey, AssetSpec
+from dagster import AssetDep, AssetKey, AssetSpec, DagsterError
 
 from contract_checks.checks import DatasetPlan, plan
 from contract_checks.dagster_defs import names
@@ -85,10 +85,11 @@ def _translate_contract(
     entry: Entry, translator: ContractTranslator, access: Access, blocking: Blocking, claims: _Claims
 ) -> Iterable[BuiltDataset | Broken]:
     contract, file = entry.contract, entry.file
+    parts = PurePosixPath(file).with_suffix("").parts[1:]
     kind = source_kind(contract, access)
     if not contract.datasets:
         problem = Problem("the contract describes no dataset, so there is nothing to check", contract.location)
-        yield Broken(claims.free_key(*PurePosixPath(file).with_suffix("").parts[1:]), file, (problem,), contract)
+        yield Broken(claims.free_key(*parts), file, (problem,), contract)
         return
     plans: Sequence[DatasetPlan]
     problems: tuple[Problem, ...] = ()
@@ -99,7 +100,14 @@ def _translate_contract(
         plans = [DatasetPlan(dataset, ()) for dataset in contract.datasets]
     for one in plans:
         data = ContractDatasetData(contract, _with_unscheduled(contract, one), file, kind)
-        spec = translator.get_asset_spec(data)
+        try:
+            spec = translator.get_asset_spec(data)
+            checks = build_checks(data, spec.key, translator, blocking)
+        except DagsterError as error:
+            refused = Problem(f"Dagster does not take '{one.dataset.name}': {error}", one.dataset.location)
+            key = names.asset_key(one.dataset.key)
+            yield Broken(key if key not in claims.keys else claims.free_key(*parts, one.dataset.name), file, (refused,))
+            continue
         holder = claims.keys.get(spec.key)
         if holder is not None:
             taken = Problem(
@@ -107,14 +115,10 @@ def _translate_contract(
                 one.dataset.location,
                 hint="describe a dataset in one contract only, or give one of them another key with a translator",
             )
-            parts = PurePosixPath(file).with_suffix("").parts[1:]
             yield Broken(claims.free_key(*parts, one.dataset.name), file, (taken,), contract)
-        elif problems:
-            yield Broken(spec.key, file, problems, contract)
-        else:
-            checks = build_checks(data, spec.key, translator, blocking)
-            found = _check_problems(spec.key, checks, file, claims)
-            yield Broken(spec.key, file, found, contract) if found else BuiltDataset(data, spec, checks)
+            continue
+        found = problems or _check_problems(spec.key, checks, file, claims)
+        yield Broken(spec.key, file, found, contract) if found else BuiltDataset(data, spec, checks)
 
 
 def build_checks(

@@ -143,10 +143,11 @@ def _stable(value: Any) -> str:
         return f"{{{','.join(sorted(map(_stable, value)))}}}"
     if isinstance(value, Location):
         return ""
-    names = _field_names(type(value))
+    kind: Any = type(value)
+    names = _field_names(kind)
     if names is None:
         return repr(value)
-    return f"{type(value).__name__}({','.join([_stable(getattr(value, name)) for name in names])})"
+    return f"{kind.__name__}({','.join([_stable(getattr(value, name)) for name in names])})"
 
 
 @lru_cache
@@ -228,12 +229,13 @@ def _description(data: ContractDatasetData) -> str:
     contract, dataset = data.contract, data.dataset
     text = dataset.description.strip() or contract.description.strip()
     first = _plain(text) or f"{dataset.name}, as promised by {contract.name or contract.id}"
-    parts = [first]
+    # The catalogue shows the beginning raw, so that Markdown comes after it.
+    parts = [
+        first,
+        f"Contract {contract.name or contract.id}{_about(contract)} in {place(data.file, dataset.location)}.",
+    ]
     if text and text != first:
         parts.append(text)
-    parts.append(
-        f"Contract **{contract.name or contract.id}**{_about(contract)} in `{place(data.file, dataset.location)}`."
-    )
     other = _owners(contract)[1]
     if other:
         parts.append(f"Also answerable: {', '.join(other)}.")

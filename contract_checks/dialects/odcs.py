@@ -57,7 +57,7 @@ class Odcs:
         notes = Notes(document, strict)
         data: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
         said = _read_version(data, notes)
-        root = notes.piece(Root, data) or Root()
+        root = notes.piece(Root, data) or Root.model_validate({})
         _required_keys(data, notes)
         clauses = Clauses(notes)
         if "quality" in data:

@@ -102,7 +102,7 @@ def read_owners(team: Any, clauses: Clauses) -> tuple[Owner, ...]:
         if member is None:
             continue
         if member.date_out:
-            clauses.show("Former team member", member.username or member.name, *where)
+            clauses.show("Former team member", _said(entry), *where)
             continue
         name = member.username or member.name
         if not member.username:
@@ -110,8 +110,7 @@ def read_owners(team: Any, clauses: Clauses) -> tuple[Owner, ...]:
         if name:
             address = name if re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", name) else ""
             owners.append(Owner(name, "user", address, member.role or ""))
-        shown = " · ".join(text_of(part) for part in (name, member.name, member.role, member.description) if part)
-        clauses.show("Team member", shown or entry, *where)
+        clauses.show("Team member", _said(entry), *where)
     return tuple(dict.fromkeys(owners))
 
 
@@ -151,8 +150,11 @@ def show_the_rest(root: Root, clauses: Clauses) -> None:
         for entry, where in clauses.notes.entries([value] if key == "price" else value, key):
             place = (key,) if key == "price" else where
             if isinstance(entry, dict):
-                parts = [f"{part}: {text_of(said)}" for part, said in entry.items() if said not in (None, "")]
-                clauses.show(title, "; ".join(parts), *place)
+                clauses.show(title, _said(entry), *place)
             else:
                 clauses.notes.tolerate("a mapping belongs here", *place)
                 clauses.show(title, entry, *place)
+
+
+def _said(entry: dict[str, Any]) -> str:
+    return "; ".join(f"{key}: {text_of(value)}" for key, value in entry.items() if value not in (None, ""))

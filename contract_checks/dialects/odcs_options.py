@@ -12,17 +12,19 @@ from contract_checks.dialects.odcs_document import EnumValue
 from contract_checks.dialects.odcs_notes import Clauses, Path, did_you_mean, text_of
 from contract_checks.dialects.odcs_operators import number_in
 from contract_checks.dialects.times import date_of, datetime_of, time_of, zone_of
+from contract_checks.jdk import compile_format
 from contract_checks.metrics import (
     AllOf,
     Bound,
     Condition,
     FieldPath,
     HasFormat,
+    HasKeys,
     Length,
     Matches,
     MultipleOf,
-    NotNull,
     OneOf,
+    Parsed,
     Scalar,
     Size,
     Threshold,
@@ -52,7 +54,6 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "vector": ("dimensions", "elementType", "distanceMetric", "embeddingModel", "embeddingModelVersion", "normalized"),
 }
 _ALL_OPTIONS = tuple(dict.fromkeys(option for options in _OPTIONS.values() for option in options))
-_UTC = ("UTC", "Etc/UTC", "Etc/GMT", "GMT", "Z", "Zulu", "Etc/Zulu", "Universal")
 _FORMATS = ("email", "uuid", "uri", "hostname", "ipv4", "ipv6", "date", "date-time", "time", "byte")
 _FORMAT_ALIASES = {"datetime": "date-time", "url": "uri", "guid": "uuid", "base64": "byte"}
 
@@ -62,14 +63,13 @@ class Subject:
     """The property whose promises are read.
 
     `logical` is its logicalType, stated or inferred; "" when nobody can tell. `text_stored` says whether
-    dates are kept as text and `with_timezone` whether moments carry a time zone, as far as the physical
-    type tells. `children` maps the names of the fields of an object to their physical names.
+    dates are kept as text, as far as the physical type tells. `children` maps the names of the fields of an
+    object to their physical names.
     """
 
     field: FieldPath
     logical: str
     text_stored: bool | None = None
-    with_timezone: bool | None = None
     optional: bool = False
     children: Mapping[str, str] = default(default_factory=dict)
 
@@ -106,6 +106,8 @@ def read_enum(values: list[Any], subject: Subject, clauses: Clauses, *path: str 
             if piece is None or "value" not in entry:
                 continue
             value = piece.value
+            if len(entry) > 1:
+                clauses.show("Value", text_of(entry), *where)
         else:
             clauses.notes.tolerate("an enum entry is a mapping", *where, hint=f"'- value: {text_of(entry)}'")
         if isinstance(value, dict | list):
@@ -125,6 +127,15 @@ def read_enum(values: list[Any], subject: Subject, clauses: Clauses, *path: str 
         clauses.expectations.append(_expectation("enum", OneOf(tuple(found)), sentence, subject, clauses, path))
 
 
+def wrong_format(pattern: str) -> str:
+    """What is wrong with a date pattern; "" when nothing is."""
+    try:
+        compile_format(pattern)
+    except ValueError as error:
+        return f"'{pattern}' is no date pattern: {error}"
+    return ""
+
+
 def _expectation(
     rule: str,
     condition: Condition,
@@ -132,20 +143,16 @@ def _expectation(
     subject: Subject,
     clauses: Clauses,
     path: Path,
-    at: FieldPath | None = None,
-    notes: tuple[str, ...] = (),
 ) -> Expectation:
-    target = at or subject.field
     return Expectation(
         rule=rule,
-        metric=Violations(target, condition),
+        metric=Violations(subject.field, condition),
         requirement=NONE_ALLOWED,
         location=clauses.notes.at(*path),
         section="schema",
-        field=target,
+        field=subject.field,
         description=sentence,
         if_present=subject.optional,
-        notes=notes,
     )
 
 
@@ -175,9 +182,9 @@ class _Reader:
         }
         readers.get(option, self._vector)(option, value)
 
-    def _add(self, rule: str, condition: Condition, sentence: str, option: str, notes: tuple[str, ...] = ()) -> None:
+    def _add(self, rule: str, condition: Condition, sentence: str, option: str) -> None:
         where = (*self.path, option)
-        made = _expectation(rule, condition, f"{self.text} {sentence}", self.subject, self.clauses, where, notes=notes)
+        made = _expectation(rule, condition, f"{self.text} {sentence}", self.subject, self.clauses, where)
         self.clauses.expectations.append(made)
 
     def _skip(self, option: str, reason: str, wrong: bool = False, hint: str = "") -> None:
@@ -206,7 +213,8 @@ class _Reader:
             ("maximum", True): ("<", "less than"),
         }
         operator, words = operators[kind, strict]
-        self._add(exclusive if strict else option, Bound(operator, limit), f"is {words} {text_of(value)}.", option)
+        bound = Bound(operator, limit, zone=self._zone())
+        self._add(exclusive if strict else option, bound, f"is {words} {text_of(value)}.", option)
 
     def _limit(self, option: str, value: Any) -> Scalar:
         """The bound in the type of the column; None when it cannot be one, which has been noted."""
@@ -250,33 +258,16 @@ class _Reader:
             moment = time_of(value) if isinstance(value, str) else None
         else:
             moment = datetime_of(value) if isinstance(value, str) else None
-            if moment is not None:
-                return self._timestamp(option, value)
         if moment is None:
             right = {"date": "'2024-01-31'", "time": "'23:59:59'"}.get(logical, "'2024-01-31T23:59:59Z'")
             self._skip(option, f"'{text_of(value)}' is no {logical}", wrong=True, hint=f"ISO 8601, such as {right}")
         return moment
 
-    def _timestamp(self, option: str, text: str) -> Scalar:
-        """A moment to compare with: an instant where values carry a time zone, else local time.
-
-        A bound without an offset and values without one are in `defaultTimezone`. In UTC, the default, an
-        instant and local time are the same.
-        """
-        moment = datetime_of(text)
-        zone = zone_of(str(self.options.get("defaultTimezone") or "UTC"))
-        if moment is None or zone is None:
-            return moment
-        stated = self.options.get("timezone")
-        aware = stated if isinstance(stated, bool) else self.subject.with_timezone
-        instant = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-        if aware or zone.key in _UTC:
-            return instant if aware or moment.tzinfo else moment
-        if aware is False:
-            return instant.astimezone(zone).replace(tzinfo=None)
-        reason = f"nothing says whether values carry a time zone or are local to {zone.key}"
-        self._skip(option, reason, wrong=True, hint="state 'timezone: true' or 'timezone: false'")
-        return None
+    def _zone(self) -> str:
+        """The time zone of values and bounds that state none."""
+        stated = self.options.get("defaultTimezone")
+        usable = self.subject.logical == "timestamp" and isinstance(stated, str) and zone_of(stated) is not None
+        return str(stated) if usable else "UTC"
 
     # ------------------------------------------------------------------ texts
 
@@ -343,10 +334,14 @@ class _Reader:
         self._add(option, AllOf(conditions), f"is a whole number from {low} to {high}.", option)
 
     def _date_format(self, option: str, value: str) -> None:
-        if self.subject.text_stored is False:
+        """A pattern concerns dates that are stored as text; where they are not, its check is skipped."""
+        wrong = wrong_format(value)
+        if wrong:
+            self._skip(option, wrong, wrong=True, hint="such as 'yyyy-MM-dd'")
+        elif self.subject.text_stored is False:
             self.clauses.show("Format", value, *self.path, option)
         else:
-            self._skip(option, f"the format '{value}' concerns dates that are stored as text; it is not evaluated yet")
+            self._add(option, Parsed(value), f"is written as {value}, where it is a text.", option)
 
     # ------------------------------------------------------------------ numbers, sizes and the rest
 
@@ -379,27 +374,24 @@ class _Reader:
         if not isinstance(value, list):
             self._skip(option, "'required' lists the names of properties that must exist", wrong=True)
             return
-        for index, name in enumerate(value):
-            where = (*self.path, option, index)
-            if not isinstance(name, str):
-                self.notes.tolerate("'required' lists names", *where)
-                self.clauses.skip("no name of a property", *where, section="schema")
-                continue
+        names = [name for name in value if isinstance(name, str)]
+        if len(names) < len(value) or not names:
+            self._skip(option, "'required' lists the names of properties that must exist", wrong=True)
+            return
+        for index, name in enumerate(names):
             if self.subject.children and name not in self.subject.children:
-                self.notes.advise(f"'{name}' is none of the properties", *where)
-            child = (*self.subject.field, self.subject.children.get(name, name))
-            sentence = f"`{field_text(child)}` exists."
-            notes = ("A property that is null counts as absent.",)
-            self.clauses.expectations.append(
-                _expectation("required", NotNull(), sentence, self.subject, self.clauses, where, child, notes)
-            )
+                self.notes.advise(f"'{name}' is none of the properties", *self.path, option, index)
+        physical = tuple(self.subject.children.get(name, name) for name in names)
+        self._add(option, HasKeys(physical), f"has the properties {', '.join(physical)}.", option)
 
     def _timezone(self, option: str, value: Any) -> None:
+        """Whether values carry a time zone is a part of the type, which the check of types compares."""
         if not isinstance(value, bool):
             self._skip(option, "'timezone' is true or false", wrong=True)
+        elif self.subject.text_stored:
+            self._skip(option, "the time zone of dates that are stored as text is told by their format")
         else:
-            with_or_without = "carry a time zone" if value else "carry no time zone"
-            self._skip(option, f"whether values {with_or_without} is not evaluated yet; bounds are compared that way")
+            self.clauses.show("Time zone", "with a time zone" if value else "without a time zone", *self.path, option)
 
     def _default_timezone(self, option: str, value: Any) -> None:
         if not isinstance(value, str) or zone_of(value) is None:

@@ -17,7 +17,7 @@ from contract_checks.dialects.odcs_references import Table
 from contract_checks.dialects.odcs_variables import resolve_variables
 from contract_checks.dialects.times import cron_of
 from contract_checks.metrics import (
-    ITEMS,
+    EACH,
     AllOf,
     Condition,
     DuplicateKeys,
@@ -142,7 +142,8 @@ class _Reader:
             self.notes.tolerate("a rule of type text is for people; it has no operator", *self.path)
         text = self.piece.description or self.piece.name
         if text:
-            self.clauses.show(self.piece.name or "Quality", text, *self.path)
+            dimension = f" ({self.piece.dimension})" if self.piece.dimension else ""
+            self.clauses.show(self.piece.name or "Quality", text + dimension, *self.path)
         else:
             self._skip("the rule says nothing")
 
@@ -164,8 +165,8 @@ class _Reader:
             self.notes.advise(reason, *self.path, "query")
             raise _Unusable(reason)
         field = self.scope.field
-        if field and ITEMS in field and re.search(r"\{(property|column|field)\}", query):
-            raise _Unusable("a query about the items of an array has no column to name")
+        if _is_many(field) and re.search(r"\{(property|column|field)\}", query):
+            raise _Unusable("a query about the items of an array or map has no column to name")
         thresholds = self._thresholds(numbers=False) or (Threshold("mustBe", True),)
         notes: tuple[str, ...] = ()
         if _UNITS.get((piece.unit or "").lower()) != "rows":
@@ -194,7 +195,7 @@ class _Reader:
         unit = self._unit()
         base: Metric | None = None
         if unit == "percent":
-            base = ValueCount(field) if field and ITEMS in field else RowCount()
+            base = ValueCount(field) if field is not None and _is_many(field) else RowCount()
         self._expect(name, metric, Thresholds(thresholds, unit, base), sentence)
 
     # ------------------------------------------------------------------ the library's metrics
@@ -381,10 +382,28 @@ class _Reader:
         return _short({key: value for key, value in self.entry.items() if key not in private})
 
     def _skip(self, reason: str) -> None:
+        piece = self.piece
         self.clauses.skip(reason, *self.path)
+        about = {
+            "Rule": " — ".join(part for part in (piece.name, piece.description) if part),
+            "Dimension": piece.dimension,
+            "Severity": piece.severity,
+            "Business impact": piece.business_impact,
+            "Method": piece.method,
+            "Tags": piece.tags,
+            "Definitions": piece.authoritative_definitions,
+            "Schedule": piece.schedule,
+        }
+        said = "; ".join(f"{title}: {text_of(value)}" for title, value in about.items() if value)
+        self.clauses.show("Rule that is not checked", said, *self.path, "description")
 
 
 def _short(value: Any, limit: int = 600) -> str:
     text = text_of(value) if value is not None else "nothing"
     text = re.sub(r"\s+", " ", text).strip()
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _is_many(field: FieldPath | None) -> bool:
+    """Whether a field stands for many values of one row."""
+    return any(each in (field or ()) for each in EACH)

@@ -8,7 +8,7 @@ from contract_checks.dialects.odcs_document import Relationship
 from contract_checks.dialects.odcs_notes import Clauses, Path, text_of
 from contract_checks.dialects.odcs_options import NONE_ALLOWED
 from contract_checks.dialects.odcs_references import Table, find_element, is_external
-from contract_checks.metrics import ITEMS, FieldPath, OrphanKeys, field_text
+from contract_checks.metrics import EACH, FieldPath, OrphanKeys, field_text
 from contract_checks.model import Expectation
 
 
@@ -37,6 +37,7 @@ def _relationship(
     path: Path,
 ) -> None:
     notes = clauses.notes
+    clauses.show("Custom properties", piece.custom_properties, *path, "customProperties")
     if piece.type not in (None, "foreignKey"):
         notes.tolerate(f"'{piece.type}' is no type of relationship", *path, "type", hint="only 'foreignKey' is")
         clauses.skip(f"relationships of type '{piece.type}' are not evaluated", *path, section="schema")
@@ -77,8 +78,8 @@ def _relationship(
     reason = ""
     if any(other is not target_table for other, _ in elements):
         reason = "'to' names properties of several objects"
-    elif any(ITEMS in one for one in (*sources, *target_fields)):
-        reason = "a relationship from or to the items of an array is not evaluated yet"
+    elif any(each in one for one in (*sources, *target_fields) for each in EACH):
+        reason = "a relationship from or to the items of an array or map is not evaluated yet"
     if reason:
         notes.advise(f"the relationship is not checked: {reason}", *path, "to")
         clauses.skip(reason, *path, section="schema")
@@ -97,7 +98,6 @@ def _relationship(
             description=piece.description or f"Every `{what}` is a `{there}` of {target_table.name}.",
         )
     )
-    clauses.show("Custom properties", piece.custom_properties, *path, "customProperties")
 
 
 def _names(value: Any) -> list[str]:

@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from contract_checks.datatypes import CATEGORIES, Category, category_of, has_timezone, is_open_document
+from contract_checks.datatypes import CATEGORIES, Category, category_of, is_open_document
 from contract_checks.dialects.odcs_document import MapTypes, Property, SchemaObject
 from contract_checks.dialects.odcs_notes import Clauses, Notes, Path, did_you_mean
-from contract_checks.dialects.odcs_options import TEMPORAL, Subject, read_enum, read_options
+from contract_checks.dialects.odcs_options import TEMPORAL, Subject, read_enum, read_options, wrong_format
 from contract_checks.dialects.odcs_quality import Scope, read_rules
 from contract_checks.dialects.odcs_references import Table, outline
 from contract_checks.dialects.odcs_relationships import read_relationships
 from contract_checks.errors import Location
-from contract_checks.metrics import ITEMS, FieldPath
+from contract_checks.metrics import EACH, ITEMS, MAP_KEYS, MAP_VALUES, FieldPath
 from contract_checks.model import Column, Dataset, DeclaredType
 
 LOGICAL_TYPES = tuple(name for name in CATEGORIES if name not in ("binary", "unknown"))
@@ -187,7 +187,6 @@ def _column(piece: Property, name: str, field: FieldPath, path: Path, place: _Pl
         field=field,
         logical=logical,
         text_stored=_text_stored(piece),
-        with_timezone=_with_timezone(piece),
         optional=optional,
         children={child.name: child.physical_name for child in children},
     )
@@ -201,10 +200,10 @@ def _column(piece: Property, name: str, field: FieldPath, path: Path, place: _Pl
         scope = Scope(table=place.table, tables=place.tables, field=field, logical=logical, optional=optional)
         read_rules(piece.quality, scope, clauses, *path, "quality")
         read_relationships(piece.relationships, field, place.table, place.tables, clauses, *path, "relationships")
-    _map(piece, logical, path, clauses)
+    map_keys, map_values = _map(piece, logical, field, path, inside)
     key = place.key_positions.get(path)
-    if ITEMS in field and piece.primary_key:
-        clauses.skip("a key inside an array is not evaluated", *path, "primaryKey", section="schema")
+    if piece.primary_key and any(each in field for each in EACH):
+        clauses.skip("a key inside an array or map is not evaluated", *path, "primaryKey", section="schema")
         key = None
     _show(piece, path, clauses)
     return Column(
@@ -227,6 +226,8 @@ def _column(piece: Property, name: str, field: FieldPath, path: Path, place: _Pl
         sources=notes.texts(piece.transform_source_objects, *path, "transformSourceObjects"),
         children=children,
         items=items,
+        map_keys=map_keys,
+        map_values=map_values,
         required_at=notes.at(*path, "required") if required else None,
         unique_at=notes.at(*path, "unique") if piece.unique else None,
     )
@@ -275,25 +276,22 @@ def _declared_type(piece: Property, logical: str, notes: Notes) -> DeclaredType 
     if stated == "date" and notes.version < (3, 1):
         # Up to 3.0.2 `date` was the only temporal type; its format or physicalType told which one.
         categories |= {"timestamp", "time"}
-    with_timezone = (piece.logical_type_options or {}).get("timezone")
+    options = piece.logical_type_options or {} if logical in TEMPORAL else {}
+    with_timezone, pattern = options.get("timezone"), options.get("format")
     physical = piece.physical_type
     text = f"{stated} ({physical})" if stated and physical else stated or physical or ""
     return DeclaredType(
         text=text,
         categories=frozenset(categories),
         native=physical,
-        with_timezone=with_timezone if isinstance(with_timezone, bool) and logical in TEMPORAL else None,
+        with_timezone=with_timezone if isinstance(with_timezone, bool) else None,
+        format=pattern if isinstance(pattern, str) and not wrong_format(pattern) else None,
     )
 
 
 def _text_stored(piece: Property) -> bool | None:
     category = category_of(piece.physical_type or "", "")
     return None if category == "unknown" else category == "string"
-
-
-def _with_timezone(piece: Property) -> bool | None:
-    physical = piece.physical_type or ""
-    return has_timezone(physical, "") if category_of(physical, "") in ("timestamp", "time") else None
 
 
 def _is_sensitive(piece: Property, name: str) -> bool:
@@ -323,22 +321,26 @@ def _skip_virtual(piece: Property, path: Path, clauses: Clauses) -> None:
         )
 
 
-def _map(piece: Property, logical: str, path: Path, clauses: Clauses) -> None:
+def _map(
+    piece: Property, logical: str, field: FieldPath, path: Path, place: _Place
+) -> tuple[Column | None, Column | None]:
+    """The keys and values of a map as columns of their own."""
+    notes = place.clauses.notes
     if piece.map is None:
         if logical == "map" and piece.logical_type == "map":
-            clauses.notes.tolerate("logicalType map needs 'map' with 'key' and 'value'", *path)
-        return
+            notes.tolerate("logicalType map needs 'map' with 'key' and 'value'", *path)
+        return None, None
     where = (*path, "map")
-    types = clauses.notes.piece(MapTypes, piece.map, *where)
-    for part in ("key", "value"):
-        value = getattr(types, part) if types else None
+    types = notes.piece(MapTypes, piece.map, *where)
+    columns: list[Column | None] = []
+    for part, each in (("key", MAP_KEYS), ("value", MAP_VALUES)):
+        value = getattr(types, part, None)
+        inner = notes.piece(Property, value, *where, part) if value is not None else None
         if value is None:
-            clauses.notes.tolerate(f"'map' needs '{part}'", *where)
-            continue
-        clauses.notes.piece(Property, value, *where, part)
-        clauses.skip(
-            f"the type and rules of the {part}s of a map are not evaluated yet", *where, part, section="schema"
-        )
+            notes.tolerate(f"'map' needs '{part}'", *where)
+        inside = replace(place, document=False)
+        columns.append(_column(inner, inner.name or part, (*field, each), (*where, part), inside) if inner else None)
+    return columns[0], columns[1]
 
 
 def _show(piece: Property, path: Path, clauses: Clauses) -> None:

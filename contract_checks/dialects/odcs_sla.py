@@ -19,7 +19,7 @@ from contract_checks.dialects.times import (
     looks_like_cron,
     unit_of,
 )
-from contract_checks.metrics import ITEMS, Aggregate, FieldPath, field_text
+from contract_checks.metrics import EACH, Aggregate, FieldPath, field_text
 from contract_checks.model import AgeLimit, Cadence, Documented, Duration, Expectation, NotChecked
 
 _NAMES = {
@@ -125,7 +125,11 @@ class _Reader:
             self._date(name, piece, path)
         else:
             self._skip(f"{_REASONS[name]}: {self._said(piece)}", path)
+        checked = any(one.location == self.notes.at(*path) for made in self.expectations.values() for one in made)
         for title, key, value in (
+            ("Description", "description", None if checked else piece.description),
+            ("Driver", "driver", None if checked else piece.driver),
+            ("Second value", "valueExt", piece.value_ext),
             ("Custom properties", "customProperties", piece.custom_properties),
             ("Definitions", "authoritativeDefinitions", piece.authoritative_definitions),
         ):
@@ -204,7 +208,7 @@ class _Reader:
                 continue
             table, field_path = found
             table_key = (table.name, table.physical_name)
-            if ITEMS in field_path or (table_key, field_path) in self.virtual:
+            if any(each in field_path for each in EACH) or (table_key, field_path) in self.virtual:
                 self._skip(f"'{element}' holds no single time in each row", path)
                 continue
             age = "newest" if function == "max" else "oldest"
@@ -273,5 +277,5 @@ class _Reader:
 
     @staticmethod
     def _said(piece: SlaProperty) -> str:
-        parts = (piece.property, piece.value, piece.unit, piece.element)
+        parts = (piece.property, piece.value, piece.unit, piece.element, piece.schedule)
         return " ".join(text_of(part) for part in parts if part not in (None, ""))

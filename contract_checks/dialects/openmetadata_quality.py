@@ -147,10 +147,9 @@ def _expectation(reader: Reader, item: dict[str, Any], path: Path, columns: Sequ
         if key == "expression" and read.field is not None and find_field(".".join(read.field), columns)[1] is None:
             raise UnreadableConditionError(f"'{read.field[0]}' is not among the contract's columns")
     except UnreadableConditionError as error:
-        title = f"{rule.name}: " if rule.name else ""
-        reader.skip(
-            (*path, key), f"{title}the {key} '{short(text)}' is not understood: {error}. Understood: {UNDERSTOOD}"
-        )
+        of_rule = f" of '{rule.name}'" if rule.name else ""
+        reason = f"the {key} '{short(text)}'{of_rule} is not understood: {error}. Understood: {UNDERSTOOD}"
+        reader.skip((*path, key), reason)
         return None
     if rule.field is not None and read.field is None:
         reader.warn((*path, "field"), "the number of rows belongs to no field", "leave 'field' out")

@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool
 from typing_extensions import override
 
 from contract_checks.errors import MissingDriverError, SourceError
-from contract_checks.model import Dataset, declared_categories
+from contract_checks.model import Dataset, declared_categories, declared_formats
 from contract_checks.patterns import search
 from contract_checks.sources.catalogue import find_columns, table_sql
 from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
@@ -49,7 +49,7 @@ _EXTRAS = {
     "trino": "trino",
     "clickhouse_connect": "clickhouse",
     "oracledb": "oracle",
-    "pyodbc": "sqlserver",
+    "pyodbc": "mssql",
     "duckdb": "duckdb",
 }
 _EXTRA_OF_DIALECT = {
@@ -176,7 +176,7 @@ def _transaction(connection: Connection, dialect: str, schema: str | None) -> It
     elif dialect == "sqlite":
         raw: Any = connection.connection.dbapi_connection
         raw.create_function("contract_search", 2, _sqlite_search, deterministic=True)
-        raw.create_function("contract_instant", 1, _sqlite_instant, deterministic=True)
+        raw.create_function("contract_instant", 2, _sqlite_instant, deterministic=True)
         connection.exec_driver_sql("PRAGMA query_only = ON")
         connection.commit()
         with connection.begin():
@@ -207,12 +207,12 @@ def _sqlite_search(pattern: str, subject: str | None) -> bool | None:
 
 
 @lru_cache(maxsize=65536)
-def _sqlite_instant(subject: object) -> str | None:
+def _sqlite_instant(subject: object, zone: str) -> str | None:
     """The UTC form of an ISO 8601 date or timestamp that is stored as text; NULL for anything else."""
     if not isinstance(subject, str):
         return None
     try:
-        return instant_text(datetime.fromisoformat(subject))
+        return instant_text(datetime.fromisoformat(subject), zone)
     except ValueError:
         return None
 
@@ -243,6 +243,7 @@ class DatabaseSession(Session):
                 dialect=self.dialect,
                 columns=columns,
                 declared=declared_categories(dataset),
+                formats=declared_formats(dataset),
                 placeholder=quoted,
             )
         return self._relations[dataset.physical_name]

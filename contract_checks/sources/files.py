@@ -26,12 +26,13 @@ from typing_extensions import override
 from contract_checks.datatypes import category_of
 from contract_checks.errors import SourceError
 from contract_checks.metrics import FoundColumn
-from contract_checks.model import Dataset, declared_categories
+from contract_checks.model import Dataset, declared_categories, declared_formats
 from contract_checks.sources.catalogue import name_parts
 from contract_checks.sources.database import DatabaseSession, DatabaseSource
 from contract_checks.sources.interface import MissingTableError, QueryError, Source
 from contract_checks.sql import Relation
-from contract_checks.sql.duckdb import CELLS, json_path, typed_columns
+from contract_checks.sql.duckdb import CELLS, typed_columns
+from contract_checks.sql.interface import json_path
 
 SUFFIXES: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
@@ -146,7 +147,7 @@ class FileSession(DatabaseSession):
     def _open(self, dataset: Dataset) -> Relation:
         found = self.files.files(dataset, alone=len(self.datasets) == 1)
         listed = _listed(found.paths)
-        declared = declared_categories(dataset)
+        declared, formats = declared_categories(dataset), declared_formats(dataset)
         shown = f"{found.paths[0].name}" if len(found.paths) == 1 else f"{len(found.paths)} files of {dataset.name}"
         placeholder = exp.to_identifier(dataset.name, quoted=True).sql(dialect="duckdb")
         try:
@@ -156,14 +157,16 @@ class FileSession(DatabaseSession):
                     if len(found.paths) > 1
                     else f"read_parquet({listed})"
                 )
-                return Relation(shown, sql, "duckdb", self._described(sql), "native", declared, placeholder)
+                return Relation(shown, sql, "duckdb", self._described(sql), "native", declared, placeholder, formats)
             if found.format == "csv":
                 sql, header = self._csv(found)
                 columns = tuple(FoundColumn(name, "", "string") for name in header)
-                return Relation(shown, sql, "duckdb", columns, "csv", declared, placeholder)
+                return Relation(shown, sql, "duckdb", columns, "csv", declared, placeholder, formats)
             names = self._json_keys(listed)
             columns = tuple(FoundColumn(name, "JSON", "object") for name in names)
-            return Relation(shown, _json_cells(listed, names), "duckdb", columns, "json", declared, placeholder)
+            return Relation(
+                shown, _json_cells(listed, names), "duckdb", columns, "json", declared, placeholder, formats
+            )
         except DBAPIError as error:
             self._restart()
             raise QueryError(f"{shown}: {self.source.clean(error)}") from None

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from contract_checks.errors import SourceError
-from contract_checks.metrics import Measurement, Metric, Violations
+from contract_checks.metrics import Measurement, Metric
 from contract_checks.model import Dataset
 from contract_checks.scans import OFFENDERS, Compiled, Scan, split, without
 from contract_checks.sql import Relation
@@ -135,9 +135,9 @@ def _measurements(scan: Scan, rows: list[tuple[Any, ...]]) -> list[Measurement]:
         return [Measurement(metric, count, sql=scan.sql, offenders=tuple(row[:-1] for row in rows))]
     if scan.kind == "query":
         return [_one_cell(metric, rows, scan.sql)]
-    assert isinstance(metric, Violations)
+    assert scan.condition is not None
     try:
-        broken = [(value, int(count)) for value, count in rows if breaks(metric.condition, value)]
+        broken = [(value, int(count)) for value, count in rows if breaks(scan.condition, value)]
     except ValueError as error:
         return [Measurement(metric, error=str(error), sql=scan.sql)]
     return [Measurement(metric, sum(count for _, count in broken), sql=scan.sql, offenders=tuple(broken[:OFFENDERS]))]

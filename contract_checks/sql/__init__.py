@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contract_checks.sql.duckdb import DuckDbSql
-from contract_checks.sql.interface import NeedsValues, Relation, Sql, Unmeasurable, Value
+from contract_checks.sql.interface import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, Value
 from contract_checks.sql.postgres import PostgresSql
 from contract_checks.sql.sqlite import SqliteSql
 
-__all__ = ["NeedsValues", "Relation", "Sql", "Unmeasurable", "Value", "sql_for"]
+__all__ = ["NeedsValues", "NotApplicable", "Relation", "Sql", "Unmeasurable", "Value", "sql_for"]
 
 _DATABASES: dict[str, type[Sql]] = {"duckdb": DuckDbSql, "postgres": PostgresSql, "sqlite": SqliteSql}
 

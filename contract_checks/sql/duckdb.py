@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from sqlglot import exp
 from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document, parse_type
-from contract_checks.metrics import ITEMS, Bound, Condition, FieldPath, field_text
+from contract_checks.metrics import EACH, ITEMS, MAP_KEYS, Bound, Condition, FieldPath, Parsed, field_text
 from contract_checks.sql.interface import (
+    NeedsValues,
     Relation,
     Sql,
     Unmeasurable,
@@ -18,6 +20,7 @@ from contract_checks.sql.interface import (
     count_if,
     is_not_null,
     is_null,
+    json_path,
     number,
     text,
 )
@@ -60,8 +63,8 @@ class DuckDbSql(Sql):
 
     @override
     def value(self, path: FieldPath) -> Value:
-        if ITEMS in path:
-            raise Unmeasurable(f"{field_text(path)} stands for the items of an array; this needs a single value")
+        if _last(path) is not None:
+            raise Unmeasurable(f"{field_text(path)} stands for many values of a row; this needs a single one")
         column = self._column(path)
         top: exp.Expr = exp.column(column.name, quoted=True)
         if self.relation.encoding == "csv":
@@ -71,7 +74,8 @@ class DuckDbSql(Sql):
         if self.relation.encoding == "json":
             return self.json_value(self._document(path), path, path[1:])
         if len(path) == 1:
-            return Value(top, self._category(column.native_type, column.category), column.native_type)
+            category = self._category(column.native_type, column.category)
+            return Value(top, category, column.native_type, format=self._format(path, category))
         return self._field(top, column.native_type, path, 1)
 
     def _field(self, base: exp.Expr, native_type: str, path: FieldPath, start: int) -> Value:
@@ -85,7 +89,8 @@ class DuckDbSql(Sql):
                 raise Unmeasurable(f"{field_text(path[:index])} ({native_type}) has no field {path[index]}")
             parent, expression = expression, call("STRUCT_EXTRACT", expression, text(path[index]))
             native_type = inner
-        return Value(expression, category_of(native_type, self.dialect), native_type, parent)
+        category = category_of(native_type, self.dialect)
+        return Value(expression, category, native_type, parent, format=self._format(path, category))
 
     def _document(self, path: FieldPath) -> exp.Expr:
         """The JSON value of a top-level key: an item of the list that the relation makes of each object."""
@@ -95,6 +100,8 @@ class DuckDbSql(Sql):
     def cell(self, raw: exp.Expr, path: FieldPath) -> Value:
         """The typed value of a text cell: NULL where the text is not of the declared type."""
         declared = self.relation.declared.get(path, "string")
+        if path in self.relation.formats:
+            return Value(raw, "string", "", raw=raw, format=self.relation.formats[path])
         if declared not in _CELLS:
             return Value(raw, declared if declared == "string" else "unknown", "", raw=raw)
         looks, native_type = _CELLS[declared]
@@ -116,51 +123,52 @@ class DuckDbSql(Sql):
         if not below:
             return value
         parent = call("JSON_EXTRACT_STRING", document, text(json_path(below[:-1])))
-        return Value(value.expression, value.category, value.native_type, parent, raw)
+        return replace(value, parent=parent)
 
     # ------------------------------------------------------------------ items of arrays
 
     @override
     def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        if ITEMS not in path:
+        last = _last(path)
+        if last is None:
             return super().violations(path, condition)
-        found = call("LEN", self._offending_items(path, condition))
+        found = call("LEN", self._offending_items(path, last, condition))
         return exp.Coalesce(this=exp.Sum(this=found), expressions=[number(0)])
 
     @override
     def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        if ITEMS not in path:
+        last = _last(path)
+        if last is None:
             return super().offends(path, condition)
-        return exp.GT(this=call("LEN", self._offending_items(path, condition)), expression=number(0))
+        return exp.GT(this=call("LEN", self._offending_items(path, last, condition)), expression=number(0))
 
     @override
     def value_count(self, path: FieldPath) -> exp.Expr:
-        if ITEMS not in path:
+        last = _last(path)
+        if last is None:
             return super().value_count(path)
-        last = len(path) - 1 - path[::-1].index(ITEMS)
         items, _ = self._items(path[: last + 1])
         return exp.Coalesce(this=exp.Sum(this=call("LEN", items)), expressions=[number(0)])
 
-    def _offending_items(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        last = len(path) - 1 - path[::-1].index(ITEMS)
+    def _offending_items(self, path: FieldPath, last: int, condition: Condition) -> exp.Expr:
         items, item_type = self._items(path[: last + 1])
         item = self._item_value(item_type, path, last + 1)
         return call("LIST_FILTER", items, _function(self.breaks(condition, item)))
 
     def _items(self, path: FieldPath) -> tuple[exp.Expr, str]:
-        """All items named by `path`, which ends in ITEMS, as one list, and the type of an item."""
-        outer = path[:-1]
-        if ITEMS not in outer:
-            array = self.value(outer)
-        else:
-            last = len(outer) - 1 - outer[::-1].index(ITEMS)
-            items, item_type = self._items(outer[: last + 1])
-            inner = self._item_value(item_type, outer, last + 1)
-            listed, inner_type = self._as_list(inner, outer)
-            return call("FLATTEN", call("LIST_TRANSFORM", items, _function(listed))), inner_type
-        return self._as_list(array, outer)
+        """All values named by `path`, whose end is one of EACH, as one list, and the type of one of them."""
+        outer, each = path[:-1], path[-1]
+        last = _last(outer)
+        if last is None:
+            return self._as_list(self.value(outer), outer, each)
+        items, item_type = self._items(outer[: last + 1])
+        inner = self._item_value(item_type, outer, last + 1)
+        listed, inner_type = self._as_list(inner, outer, each)
+        return call("FLATTEN", call("LIST_TRANSFORM", items, _function(listed))), inner_type
 
-    def _as_list(self, array: Value, path: FieldPath) -> tuple[exp.Expr, str]:
+    def _as_list(self, array: Value, path: FieldPath, each: str = ITEMS) -> tuple[exp.Expr, str]:
+        if each != ITEMS:
+            return self._of_map(array, path, each)
         if is_open_document(array.native_type, self.dialect):
             is_array = exp.EQ(this=call("JSON_TYPE", array.expression), expression=text("ARRAY"))
             listed = exp.cast(array.expression.copy(), "JSON[]", dialect="duckdb")
@@ -169,6 +177,13 @@ class DuckDbSql(Sql):
         if inner is None:
             raise Unmeasurable(f"{field_text(path)} is no array but {array.native_type or array.category}")
         return array.expression, inner
+
+    def _of_map(self, value: Value, path: FieldPath, each: str) -> tuple[exp.Expr, str]:
+        """The keys or the values of a map as one list."""
+        inner = field_type(value.native_type, (each,), self.dialect)
+        if inner is None or is_open_document(value.native_type, self.dialect):
+            raise Unmeasurable(f"{field_text(path)} is no map but {value.native_type or value.category}")
+        return call("MAP_KEYS" if each == MAP_KEYS else "MAP_VALUES", value.expression), inner
 
     def _item_value(self, item_type: str, path: FieldPath, start: int) -> Value:
         item = exp.column(_ITEM)
@@ -183,11 +198,13 @@ class DuckDbSql(Sql):
     @override
     def unparsed(self, path: FieldPath) -> exp.Expr | None:
         declared = self.relation.declared.get(path)
-        if declared is None or ITEMS in path or not self.relation.has(path):
+        if declared is None or _last(path) is not None or not self.relation.has(path):
             return None
         if self.relation.encoding == "native":
             return super().unparsed(path)
         value = self.value(path)
+        if value.format is not None:
+            raise NeedsValues(Parsed(value.format))
         raw = value.raw if value.raw is not None else value.expression
         if self.relation.encoding == "json":
             return count_if(exp.and_(is_not_null(raw), self._wrong_json(path, declared, value)))
@@ -267,6 +284,18 @@ class DuckDbSql(Sql):
         return super().size(value)
 
     @override
+    def lacks_keys(self, names: tuple[str, ...], value: Value) -> exp.Expr:
+        if is_open_document(value.native_type, self.dialect):
+            kinds = [call("JSON_TYPE", value.expression, text(json_path((name,)))) for name in names]
+            return exp.and_(exp.Not(this=value.absent), exp.or_(*(is_null(kind) for kind in kinds)))
+        if category_of(value.native_type, self.dialect) == "map":
+            found = [call("LIST_CONTAINS", call("MAP_KEYS", value.expression), text(name)) for name in names]
+            return exp.or_(*(exp.Not(this=one) for one in found))
+        if all(field_type(value.native_type, (name,), self.dialect) is not None for name in names):
+            return exp.false()
+        return is_not_null(value.expression)
+
+    @override
     def repeated_items(self, value: Value) -> exp.Expr:
         if is_open_document(value.native_type, self.dialect):
             listed, _ = self._as_list(value, ())
@@ -277,13 +306,14 @@ class DuckDbSql(Sql):
         return exp.LT(this=call("LIST_UNIQUE", listed), expression=call("LIST_AGGREGATE", listed, text("count")))
 
 
+def _last(path: FieldPath) -> int | None:
+    """Where the last segment that stands for many values is; None if every segment is a single value."""
+    found = [index for index, segment in enumerate(path) if segment in EACH]
+    return found[-1] if found else None
+
+
 def _function(body: exp.Expr) -> exp.Expr:
     return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
-
-
-def json_path(fields: FieldPath) -> str:
-    """The path of fields inside a JSON document, as DuckDB writes it: `$."a"."b c"`."""
-    return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
 
 
 def typed_columns(relation: Relation) -> str:

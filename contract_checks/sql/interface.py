@@ -14,24 +14,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Literal
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp, parse_one
 
 from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document
 from contract_checks.metrics import (
-    ITEMS,
+    EACH,
     AllOf,
     Bound,
     Condition,
     FieldPath,
     FoundColumn,
     HasFormat,
+    HasKeys,
     Length,
     Matches,
     MultipleOf,
     NotNull,
     NotOneOf,
     OneOf,
+    Parsed,
     Scalar,
     Size,
     UniqueItems,
@@ -49,7 +52,18 @@ class Unmeasurable(Exception):
 
 
 class NeedsValues(Exception):
-    """A condition cannot be put into this engine's SQL exactly; its distinct values must be judged instead."""
+    """A condition cannot be put into this engine's SQL exactly; its distinct values must be judged instead.
+
+    `condition` is what they must satisfy, where it is another one than was asked for.
+    """
+
+    def __init__(self, condition: Condition | None = None) -> None:
+        self.condition = condition
+        super().__init__()
+
+
+class NotApplicable(Exception):
+    """A condition has no meaning for what is there; the message says why, for a person."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,8 @@ class Relation:
     """What a FROM clause may name: a table or a set of files, with the columns that are really there.
 
     `sql` is the FROM item in `dialect` (a sqlglot name). `declared` gives the promised category of a field
-    where the storage has no types of its own. `shown` is how a person knows it; `placeholder` is what
-    `{object}` becomes in a user's query.
+    where the storage has no types of its own, `formats` the pattern of one stored as text. `shown` is how a
+    person knows it; `placeholder` is what `{object}` becomes in a user's query.
     """
 
     shown: str
@@ -68,6 +82,7 @@ class Relation:
     encoding: Encoding = "native"
     declared: Mapping[FieldPath, Category] = field(default_factory=dict)
     placeholder: str = ""
+    formats: Mapping[FieldPath, str] = field(default_factory=dict)
 
     def find(self, name: str) -> FoundColumn | None:
         """The column of that name: an exact match first, then a case-insensitive one if it is the only one."""
@@ -100,7 +115,7 @@ class Value:
     """An expression for the values of a field, with what is known of their type.
 
     `parent` holds the value, if it is a field of something. `raw` is the text it was parsed from, where
-    the storage has no types.
+    the storage has no types. `format` is the pattern by which a text says a date or time.
     """
 
     expression: exp.Expr
@@ -108,6 +123,7 @@ class Value:
     native_type: str
     parent: exp.Expr | None = None
     raw: exp.Expr | None = None
+    format: str | None = None
 
     @property
     def absent(self) -> exp.Expr:
@@ -150,6 +166,11 @@ def count_if(predicate: exp.Expr) -> exp.Expr:
     return exp.Count(this=exp.Case(ifs=[exp.If(this=predicate.copy(), true=exp.Literal.number(1))]))
 
 
+def json_path(fields: FieldPath) -> str:
+    """The path of fields inside a JSON document, as DuckDB and SQLite write it: `$."a"."b c"`."""
+    return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
+
+
 class Sql:
     """Standard SQL, and the base of what each database does differently."""
 
@@ -164,17 +185,23 @@ class Sql:
 
     def value(self, path: FieldPath) -> Value:
         """The value at `path`. Raises `Unmeasurable` if there is no such column or field."""
-        if ITEMS in path:
+        if any(each in path for each in EACH):
             raise Unmeasurable(f"items of arrays cannot be checked on {self.dialect} ({field_text(path)})")
         column = self._column(path)
         expression: exp.Expr = exp.column(column.name, quoted=True)
         if len(path) == 1:
-            return Value(expression, self._category(column.native_type, column.category), column.native_type)
+            category = self._category(column.native_type, column.category)
+            return Value(expression, category, column.native_type, format=self._format(path, category))
         native_type = self._field_type(column, path)
         parent = expression
         for name in path[1:]:
             parent, expression = expression, self.child(expression, name, native_type)
-        return Value(expression, category_of(native_type, self.dialect), native_type, parent)
+        category = category_of(native_type, self.dialect)
+        return Value(expression, category, native_type, parent, format=self._format(path, category))
+
+    def _format(self, path: FieldPath, category: Category) -> str | None:
+        """The pattern by which a text column says dates or times."""
+        return self.relation.formats.get(path) if category == "string" else None
 
     def child(self, parent: exp.Expr, name: str, native_type: str) -> exp.Expr:
         """The field `name` of a struct."""
@@ -217,9 +244,11 @@ class Sql:
         """The aggregate that counts values which are not of their declared type; None where types say it all."""
         column = self.relation.find(path[0])
         declared = self.relation.declared.get(path)
-        if column is None or declared is None or ITEMS in path or not self.relation.has(path):
+        if column is None or declared is None or any(each in path for each in EACH) or not self.relation.has(path):
             return None
         value = self.value(path)
+        if value.format is not None:
+            raise NeedsValues(Parsed(value.format))
         if is_open_document(value.native_type, self.dialect):
             return self.unparsed_document(value, declared)
         return None
@@ -248,7 +277,16 @@ class Sql:
         if isinstance(condition, NotNull):
             return value.absent
         if isinstance(condition, Bound):
+            if value.format is not None and isinstance(condition.limit, date | time):
+                raise NeedsValues(Parsed(value.format, condition))
             return self.out_of_bound(condition, value)
+        if isinstance(condition, Parsed):
+            if value.category != "string" and value.raw is None:
+                kind = value.native_type or value.category
+                raise NotApplicable(f"a format is about text, and the column is {kind}")
+            raise NeedsValues
+        if isinstance(condition, HasKeys):
+            return self.lacks_keys(condition.names, value)
         if isinstance(condition, Length):
             return self.wrong_length(condition, value)
         if isinstance(condition, Matches):
@@ -273,7 +311,7 @@ class Sql:
 
     def out_of_bound(self, bound: Bound, value: Value) -> exp.Expr:
         """True outside the bound; NaN is outside of every bound that counts it."""
-        outside = self.compare(bound, value, self.literal(bound.limit, value))
+        outside = self.compare(bound, value, self.literal(bound.limit, value, bound.zone))
         if value.category != "number" or not self.may_be_nan(value):
             return outside
         nan = self.is_nan(value.expression)
@@ -365,14 +403,20 @@ class Sql:
         """The number of items or keys."""
         raise Unmeasurable(f"the size of {value.native_type or value.category} cannot be checked on {self.dialect}")
 
+    def lacks_keys(self, names: tuple[str, ...], value: Value) -> exp.Expr:
+        """True where an object lacks one of the keys."""
+        raise Unmeasurable(f"keys of {value.native_type or value.category} cannot be checked on {self.dialect}")
+
     def repeated_items(self, value: Value) -> exp.Expr:
         """True where an array holds an item twice."""
         raise Unmeasurable(f"items of arrays cannot be checked on {self.dialect}")
 
     # ------------------------------------------------------------------ literals
 
-    def literal(self, limit: Scalar, value: Value) -> exp.Expr:
+    def literal(self, limit: Scalar, value: Value, zone: str = "UTC") -> exp.Expr:
         """`limit` as a literal that compares with the column in the column's own type.
+
+        Values of a column without a time zone are in `zone`.
 
         Raises `Unmeasurable` when the two cannot be compared.
         """
@@ -385,15 +429,15 @@ class Sql:
                 return number(limit)
         elif isinstance(limit, datetime):
             if category == "timestamp":
-                return self.timestamp_literal(limit, has_timezone(value.native_type, self.dialect))
+                return self.timestamp_literal(limit, has_timezone(value.native_type, self.dialect), zone)
             if category == "date" and limit.time() == time(0):
                 return self.date_literal(limit.date())
         elif isinstance(limit, date):
             if category == "date":
                 return self.date_literal(limit)
             if category == "timestamp":
-                midnight = datetime.combine(limit, time(0), UTC)
-                return self.timestamp_literal(midnight, has_timezone(value.native_type, self.dialect))
+                midnight = datetime.combine(limit, time(0), ZoneInfo(zone))
+                return self.timestamp_literal(midnight, has_timezone(value.native_type, self.dialect), zone)
         elif isinstance(limit, time):
             if category == "time":
                 return exp.cast(text(limit.isoformat()), "TIMETZ" if limit.tzinfo else "TIME")
@@ -405,12 +449,13 @@ class Sql:
         """A date literal."""
         return exp.cast(text(limit.isoformat()), "DATE")
 
-    def timestamp_literal(self, limit: datetime, with_timezone: bool) -> exp.Expr:
-        """A timestamp literal; a column without a time zone holds UTC."""
-        instant = limit.replace(tzinfo=UTC) if limit.tzinfo is None else limit.astimezone(UTC)
+    def timestamp_literal(self, limit: datetime, with_timezone: bool, zone: str) -> exp.Expr:
+        """A timestamp literal; a limit or column without a time zone is in `zone`."""
+        instant = limit.replace(tzinfo=ZoneInfo(zone)) if limit.tzinfo is None else limit
         if with_timezone:
-            return exp.cast(text(instant.isoformat(sep=" ")), "TIMESTAMPTZ")
-        return exp.cast(text(instant.replace(tzinfo=None).isoformat(sep=" ")), "TIMESTAMP")
+            return exp.cast(text(instant.astimezone(UTC).isoformat(sep=" ")), "TIMESTAMPTZ")
+        local = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        return exp.cast(text(local.isoformat(sep=" ")), "TIMESTAMP")
 
 
 def _from_text(listed: str, category: Category) -> Scalar:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document
 from contract_checks.metrics import ITEMS, Condition, FieldPath, field_text
-from contract_checks.sql.interface import Sql, Unmeasurable, Value, call, count_if, number, text
+from contract_checks.sql.interface import Sql, Unmeasurable, Value, call, count_if, is_not_null, number, text
 
 _JSON_TYPES: dict[str, str] = {"object": "object", "map": "object", "array": "array", "vector": "array"}
 
@@ -73,15 +73,22 @@ class PostgresSql(Sql):
         if is_open_document(value.native_type, self.dialect):
             document = exp.cast(value.expression.copy(), "JSONB")
             is_array = exp.EQ(this=self._json_kind(value), expression=text("array"))
-            keys: exp.Expr = exp.maybe_parse(
-                f"(SELECT COUNT(*) FROM JSONB_OBJECT_KEYS({document.sql(dialect='postgres')}))", dialect="postgres"
-            )
+            listed = call("JSONB_OBJECT_KEYS", document).sql(dialect="postgres")
+            keys: exp.Expr = exp.maybe_parse(f"(SELECT COUNT(*) FROM {listed})", dialect="postgres")  # noqa: S608 - a tree
             length = call("JSONB_ARRAY_LENGTH", document)
             is_object = exp.EQ(this=self._json_kind(value), expression=text("object"))
             return exp.Case(ifs=[exp.If(this=is_array, true=length), exp.If(this=is_object, true=keys)])
         if value.category == "array":
             return call("CARDINALITY", value.expression)
         return super().size(value)
+
+    @override
+    def lacks_keys(self, names: tuple[str, ...], value: Value) -> exp.Expr:
+        if not is_open_document(value.native_type, self.dialect):
+            return super().lacks_keys(names, value)
+        document = exp.cast(value.expression.copy(), "JSONB")
+        found = [call("JSONB_EXISTS", document, text(name)) for name in names]
+        return exp.and_(is_not_null(value.expression), exp.or_(*(exp.Not(this=one) for one in found)))
 
     @override
     def repeated_items(self, value: Value) -> exp.Expr:

@@ -1,8 +1,8 @@
 """SQLite, whose declared types do not bind: what a cell holds is judged by its storage class.
 
 Two functions are registered on each connection (see `sources/`): `contract_search(pattern, text)` finds
-an ECMA-262 pattern, and `contract_instant(text)` gives the UTC form of an ISO 8601 timestamp that sorts
-as text, or NULL where the text is none.
+an ECMA-262 pattern, and `contract_instant(text, zone)` gives the UTC form of an ISO 8601 timestamp that
+sorts as text, or NULL where the text is none; one without a time zone is in `zone`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,25 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import ClassVar, Literal
+from zoneinfo import ZoneInfo
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from typing_extensions import override
 
 from contract_checks.datatypes import Category
 from contract_checks.metrics import Bound, FieldPath
-from contract_checks.sql.interface import Sql, Unmeasurable, Value, call, count_if, is_not_null, number, text
+from contract_checks.sql.interface import (
+    Sql,
+    Unmeasurable,
+    Value,
+    call,
+    count_if,
+    is_not_null,
+    is_null,
+    json_path,
+    number,
+    text,
+)
 
 _CLASSES: dict[str, tuple[str, ...]] = {
     "integer": ("integer",),
@@ -44,10 +56,11 @@ class SqliteSql(Sql):
         if declared is None or not self.relation.has(path):
             return None
         cell = self.value(path).expression
-        return count_if(exp.and_(is_not_null(cell), exp.Not(this=self._holds(cell, declared))))
+        holds = exp.Coalesce(this=self._holds(cell, declared), expressions=[number(0)])
+        return count_if(exp.and_(is_not_null(cell), exp.Not(this=holds)))
 
     def _holds(self, cell: exp.Expr, declared: Category) -> exp.Expr:
-        """True where the cell holds a value of the declared category."""
+        """True where the cell holds a value of the declared category, false or NULL where it does not."""
         if declared in _CLASSES:
             return exp.In(this=call("TYPEOF", cell), expressions=[text(one) for one in _CLASSES[declared]])
         if declared == "boolean":
@@ -55,9 +68,10 @@ class SqliteSql(Sql):
         if declared == "date":
             return exp.EQ(this=exp.cast(cell.copy(), "TEXT"), expression=call("DATE", cell))
         if declared == "timestamp":
-            return is_not_null(call("contract_instant", cell))
+            return is_not_null(call("contract_instant", cell, text("UTC")))
         if declared == "time":
-            clock = call("contract_instant", exp.DPipe(this=text("2000-01-01 "), expression=cell.copy()))
+            moment = exp.DPipe(this=text("2000-01-01 "), expression=cell.copy())
+            clock = call("contract_instant", moment, text("UTC"))
             return exp.and_(exp.EQ(this=call("TYPEOF", cell), expression=text("text")), is_not_null(clock))
         if declared in ("object", "map"):
             return exp.EQ(this=self._json_type(cell), expression=text("object"))
@@ -70,15 +84,33 @@ class SqliteSql(Sql):
         return exp.Case(ifs=[exp.If(this=valid, true=call("JSON_TYPE", cell))])
 
     @override
+    def lacks_keys(self, names: tuple[str, ...], value: Value) -> exp.Expr:
+        kinds = [call("JSON_TYPE", value.expression, text(json_path((name,)))) for name in names]
+        return exp.and_(is_not_null(value.expression), exp.or_(*(is_null(kind) for kind in kinds)))
+
+    @override
+    def size(self, value: Value) -> exp.Expr:
+        cell = value.expression
+        keys = parse_one(f"(SELECT COUNT(*) FROM JSON_EACH({cell.sql(dialect='sqlite')}))", dialect="sqlite")  # noqa: S608 - made of rendered trees
+        valid = exp.EQ(this=call("JSON_VALID", cell), expression=number(1))
+        return exp.Case(ifs=[exp.If(this=valid, true=keys)])
+
+    @override
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
         if value.category == "timestamp":
-            value = Value(call("contract_instant", value.expression), "timestamp", value.native_type)
+            instant = call("contract_instant", value.expression, text(bound.zone))
+            value = Value(instant, "timestamp", value.native_type)
         outside = super().compare(bound, value, limit)
         if value.category in ("integer", "number"):
             # Any text is greater than any number; a text cell is a matter of the type check.
             numeric = exp.In(this=call("TYPEOF", value.expression), expressions=[text("integer"), text("real")])
             return exp.and_(numeric, outside)
         return outside
+
+    @override
+    def as_text(self, value: Value) -> exp.Expr:
+        # A column may be declared to compare without regard to case; what a contract lists is exact.
+        return exp.Collate(this=super().as_text(value), expression=exp.var("BINARY"))
 
     @override
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
@@ -91,18 +123,19 @@ class SqliteSql(Sql):
     @override
     def no_multiple(self, divisor: Decimal, value: Value) -> exp.Expr:
         broken = super().no_multiple(divisor, value)
-        return exp.or_(exp.NEQ(this=call("TYPEOF", value.expression), expression=text("integer")), broken)
+        no_integer = exp.NEQ(this=call("TYPEOF", value.expression), expression=text("integer"))
+        return exp.and_(is_not_null(value.expression), exp.or_(no_integer, broken))
 
     @override
     def date_literal(self, limit: date) -> exp.Expr:
         return text(limit.isoformat())
 
     @override
-    def timestamp_literal(self, limit: datetime, with_timezone: bool) -> exp.Expr:
-        return text(instant_text(limit))
+    def timestamp_literal(self, limit: datetime, with_timezone: bool, zone: str) -> exp.Expr:
+        return text(instant_text(limit, zone))
 
 
-def instant_text(moment: datetime) -> str:
-    """A point in time as text that sorts: UTC with microseconds; a naive one is UTC already."""
-    instant = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return instant.strftime("%Y-%m-%d %H:%M:%S.%f")
+def instant_text(moment: datetime, zone: str = "UTC") -> str:
+    """A point in time as text that sorts: UTC with microseconds; one without a time zone is in `zone`."""
+    known = moment.replace(tzinfo=ZoneInfo(zone)) if moment.tzinfo is None else moment
+    return known.astimezone(UTC).isoformat(sep=" ", timespec="microseconds")

@@ -12,7 +12,7 @@ from builders import odcs
 from databases import Put
 from pipelines import GOOD, ORDERS, orders_contract, renamed, run, run_orders
 
-from contract_checks.dagster_defs import ContractCheckData, ContractTranslator, build_definitions
+from contract_checks.dagster_defs import ContractCheckData, ContractDatasetData, ContractTranslator, build_definitions
 from contract_checks.errors import ContractError
 
 
@@ -100,6 +100,19 @@ def test_checks_that_dagster_would_confuse_are_problems(put: Put, translator: Co
     assert not ran.materialized
 
 
+class Refused(ContractTranslator):
+    def get_asset_spec(self, data: ContractDatasetData) -> dg.AssetSpec:
+        return super().get_asset_spec(data).replace_attributes(owners=["nobody in particular"])
+
+
+def test_what_dagster_refuses_harms_no_other(put: Put) -> None:
+    """An asset that Dagster does not take is red with Dagster's reason, and everything loads."""
+    ran = run_orders(orders_contract(), put("duckdb", GOOD, "orders"), translator=Refused())
+
+    assert "nobody in particular" in str(ran.checks["contract__readable"].description)
+    assert not ran.materialized
+
+
 def test_a_contract_without_a_dataset_is_not_silent() -> None:
     """A contract that describes no data is shown as broken, since nobody would miss it otherwise."""
     definitions = build_definitions(orders_contract().with_datasets(()))
@@ -124,3 +137,22 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """A wrong path is the caller's mistake, not an empty set of contracts."""
     with pytest.raises(FileNotFoundError, match="contarcts"):
         build_definitions(tmp_path / "contarcts")
+
+
+def test_a_contract_named_twice_counts_once(tmp_path: Path) -> None:
+    """A file that is given by itself and with its folder is one contract, not two with one key."""
+    file = tmp_path / "orders.yaml"
+    file.write_text(odcs("[{name: id, logicalType: integer}]", name="orders"))
+
+    assert keys(build_definitions([tmp_path, file])) == {"orders"}
+
+
+def test_two_broken_files_of_one_name_are_both_shown(tmp_path: Path) -> None:
+    """Files of one name in different folders are different files, also when both are broken."""
+    for folder in ("a/contracts", "b/contracts"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "orders.yaml").write_text("")
+    definitions = build_definitions([tmp_path / "a/contracts", tmp_path / "b/contracts"])
+
+    assert len(keys(definitions)) == 2
+    dg.Definitions.validate_loadable(definitions)

@@ -133,7 +133,7 @@ def test_schedules_are_stopped_unless_asked_for() -> None:
 def test_two_sets_of_contracts_can_be_merged() -> None:
     """With names of their own, two sets of definitions stand in one code location."""
     one = build_definitions(orders_contract(cadence=DAILY))
-    other = build_definitions(orders_contract(key=("b",), cadence=DAILY), name="other", resources=one.resources)
+    other = build_definitions(orders_contract(key=("b",), cadence=DAILY), name="other")
     merged = dg.Definitions.merge(one, other)
     dg.Definitions.validate_loadable(merged)
 

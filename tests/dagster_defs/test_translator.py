@@ -61,6 +61,7 @@ def test_a_key_is_one_that_dagster_takes(parts: tuple[str, ...], key: list[str])
         (Owner("Jane Doe", "user"), []),
         (Owner("", "team"), []),
         (Owner("Jane", "user", "Jane <jane@example.com>"), []),
+        (Owner("jane@data.technology", "user"), []),
     ],
 )
 def test_an_owner_dagster_cannot_hold_is_named_in_the_description(owner: Owner, held: list[str]) -> None:

@@ -19,7 +19,8 @@ from contract_checks.model import Link, Owner
     [
         ("active", "active"), ("current", "active"), ("in production", "active"), ("Production", "active"),
         ("approved", "active"), ("''", "active"), ("whatever", "active"),
-        ("draft", "draft"), ("proposed", "draft"), ("in development", "draft"), ("in_development", "draft"), ("pending", "draft"),
+        ("draft", "draft"), ("proposed", "draft"), ("in development", "draft"), ("in_development", "draft"),
+        ("pending", "draft"),
         ("deprecated", "deprecated"), ("retired", "deprecated"),
     ],
 )  # fmt: skip

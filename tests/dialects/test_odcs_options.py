@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 import pytest
 from odcs_text import column, only, reason
@@ -14,17 +13,18 @@ from contract_checks.metrics import (
     Bound,
     Condition,
     HasFormat,
+    HasKeys,
     Length,
     Matches,
     MultipleOf,
-    NotNull,
     OneOf,
+    Parsed,
     Size,
     Threshold,
     UniqueItems,
     Violations,
 )
-from contract_checks.model import Thresholds
+from contract_checks.model import DeclaredType, Thresholds
 
 
 def options(logical: str, text: str, more: str = "") -> str:
@@ -104,43 +104,30 @@ def test_exclusive_bounds_are_told_by_the_kind_of_their_value(version: str) -> N
     assert [one.metric for one in both] == [Violations(("a",), Bound(">=", 5)), Violations(("a",), Bound(">", 0))]
 
 
-@pytest.mark.parametrize(
-    ("more", "text", "limit"),
-    [
-        # Values with a time zone are compared as instants.
-        ("", "timezone: true, ", datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Berlin"))),
-        ("physicalType: TIMESTAMPTZ", "", datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Berlin"))),
-        # Values without one are local time of the default time zone.
-        ("", "timezone: false, ", datetime(2024, 1, 1)),
-        ("physicalType: TIMESTAMP", "", datetime(2024, 1, 1)),
-    ],
-)
-def test_bounds_are_in_the_default_time_zone(more: str, text: str, limit: datetime) -> None:
-    """A bound without an offset is in `defaultTimezone`, as are values that carry no time zone."""
-    found = column(options("timestamp", text + "minimum: 2024-01-01, defaultTimezone: Europe/Berlin", more))
+def test_bounds_are_in_the_default_time_zone() -> None:
+    """A bound or value without an offset is in `defaultTimezone`, which goes with the bound."""
+    found = column(options("timestamp", "timezone: false, minimum: 2024-01-01, defaultTimezone: Europe/Berlin"))
 
     (one,) = found.expectations
-    assert one.metric == Violations(("a",), Bound(">=", limit))
-
-
-def test_an_offset_is_turned_into_local_time_where_values_have_none() -> None:
-    """A bound with an offset is compared with local values as the local time it is."""
-    text = "timezone: false, maximum: '2024-06-01T00:00:00Z', defaultTimezone: Europe/Berlin"
-
-    (one,) = column(options("timestamp", text)).expectations
-    assert one.metric == Violations(("a",), Bound("<=", datetime(2024, 6, 1, 2)))
+    assert one.metric == Violations(("a",), Bound(">=", datetime(2024, 1, 1), zone="Europe/Berlin"))
+    assert [shown.title for shown in found.documented] == ["Time zone", "Default time zone"]
 
 
 def test_required_properties_of_an_object_exist() -> None:
-    """Each name under `required` of an object is a promise about that field, by its physical name."""
-    found = column(
-        "logicalType: object\nlogicalTypeOptions: {required: [x, y]}\nproperties: [{name: x, physicalName: x1}]"
+    """`required` of an object names the fields it has, by their physical names."""
+    found = only(
+        column("logicalType: object\nlogicalTypeOptions: {required: [x, y]}\nproperties: [{name: x, physicalName: x1}]")
     )
 
-    assert [(one.rule, one.metric) for one in found.expectations] == [
-        ("required", Violations(("a", "x1"), NotNull())),
-        ("required", Violations(("a", "y"), NotNull())),
-    ]
+    assert (found.rule, found.metric) == ("required", Violations(("a",), HasKeys(("x1", "y"))))
+
+
+def test_a_date_pattern_is_about_dates_that_are_texts() -> None:
+    """A pattern is a promise of its own and a part of the type, by which text is read."""
+    found = column(options("date", "format: dd.MM.yyyy"))
+
+    assert only(found).metric == Violations(("a",), Parsed("dd.MM.yyyy"))
+    assert found.columns[0].type == DeclaredType("date", frozenset({"date"}), format="dd.MM.yyyy")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +145,7 @@ def test_required_properties_of_an_object_exist() -> None:
         ("integer", "multipleOf: 0", "'0' is no number above 0"),
         ("date", "minimum: 2024-02-30", "'2024-02-30' is no date"),
         ("time", "minimum: 25:00", "'25:00' is no time"),
-        ("date", "format: dd.MM.yyyy", "the format 'dd.MM.yyyy' concerns dates that are stored as text; it is not evaluated yet"),
+        ("date", "format: week", "'week' is no date pattern: unknown letter 'w' in the date format 'week'"),
         ("vector", "elementType: float64", "'elementType' of a vector is not evaluated yet"),
     ],
 )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from odcs_text import column, contract, dataset
 
-from contract_checks.metrics import ITEMS
-from contract_checks.model import DeclaredType, Link, walk_columns
+from contract_checks.metrics import ITEMS, MAP_KEYS, MAP_VALUES, ValueCount
+from contract_checks.model import DeclaredType, Link, Thresholds, walk_columns
 
 
 def test_names_are_the_contracts_and_physical_names_the_datas() -> None:
@@ -41,18 +41,27 @@ def test_a_column_carries_what_is_said_of_it() -> None:
     assert (found.tags, found.links, found.sources) == (
         ("x", "2"), (Link("https://wiki.example.org/a", "wiki"),), ("raw.a",),
     )  # fmt: skip
-    assert (found.required_at and found.required_at.line, found.unique_at and found.unique_at.line) == (12, 13)
+    assert found.required_at
+    assert found.required_at.path == "$.schema[0].properties[0].required"
+    assert found.unique_at
+    assert found.unique_at.path == "$.schema[0].properties[0].unique"
 
 
 @pytest.mark.parametrize(
     ("keys", "declared"),
     [
         ("logicalType: integer", DeclaredType("integer", frozenset({"integer"}))),
-        ("logicalType: number\nphysicalType: DECIMAL(9,2)", DeclaredType("number (DECIMAL(9,2))", frozenset({"number"}), "DECIMAL(9,2)")),
+        (
+            "logicalType: number\nphysicalType: DECIMAL(9,2)",
+            DeclaredType("number (DECIMAL(9,2))", frozenset({"number"}), "DECIMAL(9,2)"),
+        ),
         ("physicalType: BIGINT", DeclaredType("BIGINT", frozenset(), "BIGINT")),
         ("logicalType: varchar", DeclaredType("string", frozenset({"string"}))),
         ("logicalType: Integer", DeclaredType("integer", frozenset({"integer"}))),
-        ("logicalType: timestamp\nlogicalTypeOptions: {timezone: true}", DeclaredType("timestamp", frozenset({"timestamp"}), None, True)),
+        (
+            "logicalType: timestamp\nlogicalTypeOptions: {timezone: true}",
+            DeclaredType("timestamp", frozenset({"timestamp"}), None, True),
+        ),
         ("description: nothing said", None),
         ("logicalType: money", None),
     ],
@@ -74,8 +83,10 @@ def test_a_date_of_3_0_may_be_a_timestamp() -> None:
     before = column("logicalType: date", version="v3.0.2").columns[0].type
     since = column("logicalType: date", version="v3.1.0").columns[0].type
 
-    assert before and before.categories == {"date", "timestamp", "time"}
-    assert since and since.categories == {"date"}
+    assert before
+    assert before.categories == {"date", "timestamp", "time"}
+    assert since
+    assert since.categories == {"date"}
 
 
 def test_primary_keys_are_ordered_by_position_then_appearance() -> None:
@@ -177,15 +188,23 @@ def test_in_documents_a_property_may_be_absent() -> None:
     assert [one.optional for one in contract(text).datasets[0].columns] == [False, False]
 
 
-def test_the_types_of_a_map_are_not_checked_yet() -> None:
-    """Keys and values of a map are listed as not checked, each at its place."""
-    found = column("logicalType: map\nmap: {key: {logicalType: string}, value: {logicalType: integer}}", "v3.2.0")
+def test_keys_and_values_of_a_map_are_columns() -> None:
+    """The keys and the values of a map have types and rules like a property."""
+    found = column(
+        """
+        logicalType: map
+        map:
+          key: {logicalType: string, logicalTypeOptions: {minLength: 1}}
+          value: {logicalType: integer, required: true, quality: [{metric: nullValues, mustBe: 0, unit: percent}]}
+        """,
+        "v3.2.0",
+    )
 
-    assert [clause.location.path for clause in found.not_checked] == [
-        "$.schema[0].properties[0].map.key",
-        "$.schema[0].properties[0].map.value",
-    ]
-    assert {clause.section for clause in found.not_checked} == {"schema"}
+    assert [path for path, _ in walk_columns(found.columns)] == [("a",), ("a", MAP_KEYS), ("a", MAP_VALUES)]
+    assert [one.field for one in found.expectations] == [("a", MAP_KEYS), ("a", MAP_VALUES)]
+    assert isinstance(found.expectations[1].requirement, Thresholds)
+    assert found.expectations[1].requirement.base == ValueCount(("a", MAP_VALUES))
+    assert found.not_checked == ()
 
 
 def test_prose_is_documented() -> None:

@@ -107,7 +107,8 @@ def satisfied_categories(text: str, category: str, dialect: str) -> frozenset[Ca
         categories.add(category)
     if parsed is None:
         return frozenset(categories)
-    if parsed.this is _T.DECIMAL and len(parsed.expressions) == 2 and parsed.expressions[1].name == "0":
+    scale = [part.name for part in parsed.expressions[1:]]
+    if parsed.this is _T.DECIMAL and parsed.expressions and scale in ([], ["0"]):
         categories |= {"integer", "number"}
     if parsed.this in _OPEN_DOCUMENTS:
         categories |= {"object", "map", "array"}
@@ -128,6 +129,12 @@ def is_float(text: str, dialect: str) -> bool:
     """Whether the native type is a binary floating-point number, which may be NaN."""
     parsed = parse_type(text, dialect)
     return parsed is not None and parsed.this in exp.DataType.FLOAT_TYPES
+
+
+def is_single(text: str, dialect: str) -> bool:
+    """Whether the native type is a floating-point number of single precision."""
+    parsed = parse_type(text, dialect)
+    return parsed is not None and parsed.this is _T.FLOAT
 
 
 def has_timezone(text: str, dialect: str) -> bool:

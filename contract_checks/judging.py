@@ -143,6 +143,8 @@ def holds(value: Scalar | Fraction, threshold: Threshold) -> bool:
             inside = low[0] > low[1] and high[0] < high[1]
         return inside if threshold.operator == "mustBeBetween" else not inside
     have, want = _comparable(value, threshold.value)
+    if isinstance(have, str) and not isinstance(value, str) and threshold.operator not in ("mustBe", "mustNotBe"):
+        raise Incomparable(f"{value!r} and {want!r} have no order")
     match threshold.operator:
         case "mustBe":
             return bool(have == want)
@@ -169,6 +171,8 @@ def _comparable(have: Any, want: Any) -> tuple[Any, Any]:
         return _number(have), _number(want)
     if isinstance(want, datetime | date | time) or isinstance(have, datetime | date | time):
         try:
+            if isinstance(want, time) or isinstance(have, time):
+                return _clock(have), _clock(want)
             return _instant(have, "UTC"), _instant(want, "UTC")
         except (ValueError, TypeError):
             raise Incomparable(f"{have} cannot be compared with {want}") from None
@@ -178,7 +182,7 @@ def _comparable(have: Any, want: Any) -> tuple[Any, Any]:
         try:
             return _number(have), _number(want)
         except Incomparable:
-            return str(have), want
+            return plain_text(have), want
     raise Incomparable(f"{have!r} cannot be compared with {want!r}")
 
 
@@ -189,9 +193,9 @@ def _number(value: Any) -> Fraction | float:
         return Fraction(repr(value.total_seconds()))
     try:
         decimal = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
-    except InvalidOperation:
+        return Fraction(decimal) if decimal.is_finite() else float(decimal)
+    except (InvalidOperation, ValueError):
         raise Incomparable(f"{value!r} is not a number") from None
-    return Fraction(decimal) if decimal.is_finite() else float(decimal)
 
 
 def _on_bound(value: Any, threshold: Threshold) -> list[str]:
@@ -296,7 +300,7 @@ def show(value: Any) -> str:
     if isinstance(value, Decimal):
         return f"{int(value):,}" if value == value.to_integral_value() and abs(value) < 10**15 else format(value, "f")
     if isinstance(value, float):
-        return f"{value:g}" if abs(value) < 1e6 else f"{value:,}"
+        return f"{value:,}".removesuffix(".0")
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     return str(value)
@@ -341,6 +345,13 @@ def _instant(value: Any, zone: str) -> datetime:
     return value if value.tzinfo is not None else value.replace(tzinfo=zone_of(zone))
 
 
+def _clock(value: Any) -> time:
+    clock = time.fromisoformat(value.strip()) if isinstance(value, str) else value
+    if not isinstance(clock, time):
+        raise TypeError(value)
+    return clock if clock.tzinfo is not None else clock.replace(tzinfo=UTC)
+
+
 def zone_of(name: str) -> timezone | ZoneInfo:
     """The time zone of an IANA name or a `+HH:MM` offset. Raises `ValueError` for anything else."""
     if name in ("UTC", "Z", "Etc/UTC"):
@@ -356,16 +367,23 @@ def zone_of(name: str) -> timezone | ZoneInfo:
 
 
 def before(now: datetime, duration: Duration, zone: str = "UTC") -> datetime:
-    """The moment `duration` before `now`; months and years are counted on the calendar of `zone`."""
-    exact = exact_duration(duration)
-    if exact is not None:
-        return now - exact
-    months = int(duration.count * (12 if duration.unit == "year" else 1))
-    local = now.astimezone(zone_of(zone))
-    index = local.year * 12 + local.month - 1 - months
-    year, month = divmod(index, 12)
-    day = min(local.day, calendar.monthrange(year, month + 1)[1])
-    return local.replace(year=year, month=month + 1, day=day)
+    """The moment `duration` before `now`, in UTC; months and years are counted on the calendar of `zone`.
+
+    Before the year 1 it is the first moment there is.
+    """
+    try:
+        exact = exact_duration(duration)
+        if exact is not None:
+            return now.astimezone(UTC) - exact
+        months = int(duration.count * (12 if duration.unit == "year" else 1))
+        local = now.astimezone(zone_of(zone))
+        year, month = divmod(local.year * 12 + local.month - 1 - months, 12)
+        if year < 1:
+            raise OverflowError
+        day = min(local.day, calendar.monthrange(year, month + 1)[1])
+        return local.replace(year=year, month=month + 1, day=day).astimezone(UTC)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def age_text(age: timedelta) -> str:

@@ -135,8 +135,8 @@ class Column:
 
     `name` is the contract's name, `physical_name` the one in the data. `children` are the fields of an
     object, `items` describes the items of an array, `map_keys` and `map_values` those of a map.
-    `primary_key` is the 1-based position in the primary key, or None. `virtual` marks a column that is not stored (ODCS measures). `optional` marks
-    one that may be absent from the data.
+    `primary_key` is the 1-based position in the primary key, or None. `virtual` marks a column that is not
+    stored (ODCS measures). `optional` marks one that may be absent from the data.
     """
 
     name: str

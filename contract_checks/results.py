@@ -169,6 +169,8 @@ def result_dict(result: CheckResult) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     """A scalar as JSON has it: numbers stay numbers where JSON can hold them exactly, the rest is text."""
     if isinstance(value, Decimal):
+        if not value.is_finite():
+            return str(value)
         if value == value.to_integral_value() and abs(value) < 10**18:
             return int(value)
         return float(value) if Decimal(repr(float(value))) == value else str(value)
@@ -189,8 +191,7 @@ def json_value(value: Any) -> Any:
 def status_of(results: Sequence[CheckResult]) -> ContractStatus:
     """What the results say of the contract.
 
-    `compliant` when every evaluated check passed and none of severity error is errored, `violated` when
-    every evaluated one failed, `partially_violated` in between, `not_evaluated` when no check was. A
+    `compliant` when every check passed or did not apply, `violated` when every evaluated one failed, `partially_violated` in between, `not_evaluated` when no check was. A
     failed warning makes a contract partially violated at most.
     """
     evaluated = [result for result in results if result.status in ("passed", "failed")]

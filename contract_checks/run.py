@@ -105,6 +105,8 @@ def check_dataset(
         compiled = compile_scans(metrics, relation, session.targets() if related else {})
         measurements = session.measure(compiled, relation)
         moment = now or datetime.now(UTC)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
         results = judge(selected, measurements, relation, moment)
         results = explain(results, measurements, plan.dataset, relation, session, sample_rows)
     counted = measurements.get(RowCount())

@@ -36,6 +36,7 @@ from contract_checks.metrics import (
 from contract_checks.queries import check_query
 from contract_checks.sql import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, sql_for
 from contract_checks.sql.interface import is_not_null, number
+from contract_checks.values import breaks
 
 _KEY = "contract_key_"
 OFFENDERS = 20
@@ -195,9 +196,7 @@ def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapp
             for name in names
         )
     )
-    own = exp.select(
-        exp.Star(), *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(here, names, strict=True))
-    )
+    own = exp.select(*(exp.Alias(this=key, alias=name.copy()) for key, name in zip(here, names, strict=True)))
     source = own.from_(relation.table()).subquery("source")
     exists = exp.Exists(this=exp.select(number(1)).from_(inner).where(matched))
     filled = [is_not_null(exp.column(name.name, table="source")) for name in names]
@@ -213,10 +212,12 @@ def _values_scan(metric: Metric, condition: Condition | None, relation: Relation
         condition = metric.condition
     value = sql.value(metric.field)
     shown = value.raw if value.raw is not None else value.expression
+    about_null = condition is not None and breaks(condition, None)
+    judged = exp.or_(is_not_null(shown), value.absent) if about_null else is_not_null(shown)
     select = (
         exp.select(shown.copy(), exp.Count(this=exp.Star()))
         .from_(relation.table())
-        .where(is_not_null(shown))
+        .where(judged)
         .group_by(shown.copy())
     )
     return Scan("values", select.sql(dialect=relation.dialect), (metric,), condition)

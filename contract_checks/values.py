@@ -47,11 +47,15 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*\Z")
 
 
 def breaks(condition: Condition, value: Any) -> bool:
-    """Whether a non-NULL value breaks a condition.
+    """Whether a value breaks a condition; None does only where the condition is about NULL.
 
     Raises `ValueError` for a pattern that is none, and `NotImplementedError` for a condition that is not
     about a single scalar.
     """
+    if isinstance(condition, AllOf):
+        return any(breaks(one, value) for one in condition.conditions)
+    if value is None:
+        return isinstance(condition, NotNull) or (isinstance(condition, NotOneOf) and None in condition.values)
     if isinstance(condition, Matches):
         return not search(condition.pattern, str(value))
     if isinstance(condition, HasFormat):
@@ -73,8 +77,6 @@ def breaks(condition: Condition, value: Any) -> bool:
     if isinstance(condition, Parsed):
         moment = moment_of(str(value), condition.format)
         return moment is None or (condition.bound is not None and _moment_out_of_bound(condition.bound, moment))
-    if isinstance(condition, AllOf):
-        return any(breaks(one, value) for one in condition.conditions)
     raise NotImplementedError(type(condition).__name__)
 
 
@@ -153,8 +155,8 @@ def _is_multiple(value: Any, divisor: Decimal) -> bool:
         number = Decimal(repr(value) if isinstance(value, float) else str(value))
         if not number.is_finite():
             return False
-        # A remainder of Decimal needs the whole quotient; integers of any size do not.
-        numerator, denominator = (number / 1).as_integer_ratio(), divisor.as_integer_ratio()
+        # A remainder of Decimal is rounded to its context; integers of any size are not.
+        numerator, denominator = number.as_integer_ratio(), divisor.as_integer_ratio()
         return (numerator[0] * denominator[1]) % (numerator[1] * denominator[0]) == 0
     except InvalidOperation:
         return False

@@ -27,6 +27,8 @@ MAX_DEPTH = 200
 """How deep lists and objects may be nested in a rule, in data or in a result."""
 MAX_NODES = 1_000_000
 """How many values a rule, its data, a list or a result may have, and how many characters a text that is built."""
+MAX_RESULT = 100_000
+"""How many values a result may have."""
 MAX_STEPS = 200_000
 """How much an evaluation may do: values evaluated, items visited, and a step for every 100 characters of text."""
 
@@ -240,19 +242,25 @@ def shown(text: str, length: int = 60) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-def copy_json(value: Any, number: Callable[[int | float], int | float], what: str, undefined: object = None) -> Any:
+def copy_json(
+    value: Any,
+    number: Callable[[int | float], int | float],
+    what: str,
+    undefined: object = None,
+    most: int = MAX_NODES,
+) -> Any:
     """A copy of a JSON value in plain lists and dicts, its numbers turned by `number`.
 
     Decimals become floats; dates and UUIDs their text, as JSON would have them. Raises `RuleError` for what
     JSON cannot hold, `LimitError` for what is too deep or too large.
     """
-    left = MAX_NODES
+    left = most
 
     def copy(item: Any, depth: int) -> Any:
         nonlocal left
-        left -= 1
+        left -= 1 + len(item) // 100 if isinstance(item, str) else 1
         if left < 0:
-            raise LimitError(f"the {what} has more than {MAX_NODES:,} values")
+            raise LimitError(f"the {what} has more than {most:,} values, or is as large")
         if item is None or isinstance(item, str | bool):
             return item
         if item is undefined:
@@ -281,9 +289,7 @@ def check_rule(rule: Any, language: Language) -> None:
 
     Raises `LimitError` and `RuleError`. A rule that cannot be reached is checked too, as a parser would.
     """
-    nodes = 0
-    for node, operators, depth in walk_rule(rule):
-        nodes += 1
+    for nodes, (node, operators, depth) in enumerate(walk_rule(rule)):
         if operators > MAX_OPERATORS_DEEP:
             raise LimitError(f"the rule nests operators more than {MAX_OPERATORS_DEEP} deep")
         if depth > MAX_DEPTH or nodes > MAX_NODES:

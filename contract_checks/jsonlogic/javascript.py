@@ -94,11 +94,13 @@ def _parse_float(value: Any, run: Run) -> float:
     return js_parse_float(text)
 
 
-def _strict_equal(a: Any, b: Any) -> bool:
+def _strict_equal(a: Any, b: Any, run: Run) -> bool:
     if is_number(a) and is_number(b):
         return bool(a == b)
     if isinstance(a, list | dict) or isinstance(b, list | dict):
         return a is b
+    if isinstance(a, str) and isinstance(b, str):
+        run.spend_text(a)
     return type(a) is type(b) and bool(a == b)
 
 
@@ -276,7 +278,7 @@ def _in(scope: Scope, *arguments: Any) -> bool:
         return bool(where) and _to_text(what, scope.run) in where
     if isinstance(where, list):
         scope.run.spend(len(where))
-        return any(_strict_equal(what, item) for item in where)
+        return any(_strict_equal(what, item, scope.run) for item in where)
     return False
 
 
@@ -301,7 +303,7 @@ def _index(value: Any, run: Run) -> int:
     number = _to_number(value, run)
     if math.isnan(number):
         return 0
-    return int(max(-2.0**53, min(2.0**53, number)))
+    return int(max(-(2.0**53), min(2.0**53, number)))
 
 
 def _add(scope: Scope, *arguments: Any) -> float:
@@ -357,7 +359,7 @@ def _merge(scope: Scope, *arguments: Any) -> list[Any]:
 def _equality(strict: bool, wanted: bool) -> Callable[..., bool]:
     def operator(scope: Scope, *arguments: Any) -> bool:
         a, b = (_argument(arguments, index) for index in range(2))
-        return (_strict_equal(a, b) if strict else _loose_equal(a, b, scope.run)) is wanted
+        return (_strict_equal(a, b, scope.run) if strict else _loose_equal(a, b, scope.run)) is wanted
 
     return operator
 

@@ -128,9 +128,18 @@ class DatabaseSource(Source):
         except ModuleNotFoundError as error:
             raise MissingDriverError(_install_hint(self._url, str(error))) from None
 
+    def _joining_engine(self) -> Engine:
+        """An engine with DuckDB's plain settings, as `duckdb.connect(path)` has them."""
+        import duckdb  # only a DuckDB source needs it
+        from duckdb_sqlalchemy import ConnectionWrapper
+
+        path = str(self._url.database)
+        return create_engine(self._url, poolclass=NullPool, creator=lambda: ConnectionWrapper(duckdb.connect(path)))
+
     @contextmanager
     def _connect(self, engine: Engine) -> Iterator[Connection]:
         deadline = time.monotonic() + LOCK_TIMEOUT
+        joined = False
         while True:
             try:
                 connection = engine.connect()
@@ -139,15 +148,17 @@ class DatabaseSource(Source):
                 raise MissingDriverError(_install_hint(self._url, str(error))) from None
             except (DBAPIError, SQLAlchemyError) as error:
                 words = self.clean(error)
-                if self.dialect == "duckdb" and "different configuration" in words and self._engine is None:
-                    # The same process holds the file open for writing; join that instance instead.
-                    engine = self._create_engine({})
+                here = self.dialect == "duckdb" and "different configuration" in words
+                if here and not joined and self._engine is None:
+                    # This process has the file open with other settings; join that instance instead.
+                    joined, engine = True, self._joining_engine()
                     continue
-                locked = self.dialect == "duckdb" and "lock" in words.lower()
+                locked = here or (self.dialect == "duckdb" and "lock" in words.lower())
                 if locked and time.monotonic() < deadline:
                     time.sleep(0.2)
                     continue
-                waited = f" (waited {LOCK_TIMEOUT} s for another process to let go of the file)" if locked else ""
+                holder = "this process" if here else "another process"
+                waited = f" (waited {LOCK_TIMEOUT} s for {holder} to let go of the file)" if locked else ""
                 raise SourceError(f"{self.name} cannot be reached: {words}{waited}") from None
         with connection:
             yield connection
@@ -158,8 +169,10 @@ def _install_hint(url: URL, words: str) -> str:
     extra = _EXTRAS.get(driver) or _EXTRA_OF_DIALECT.get(url.get_backend_name())
     if extra is None and url.get_backend_name() == "postgresql":
         extra = "postgres"
-    package = f'"dagster-contract-checks[{extra}]"' if extra else f"the SQLAlchemy driver of {url.drivername}"
-    return f"no driver for {url.drivername} is installed ({words}); install it with: pip install {package}"
+    if extra is None:
+        return f"no driver for {url.drivername} is installed ({words}); install its SQLAlchemy dialect"
+    install = f'pip install "dagster-contract-checks[{extra}]"'
+    return f"no driver for {url.drivername} is installed ({words}); install it with: {install}"
 
 
 @contextmanager
@@ -213,7 +226,7 @@ def _sqlite_instant(subject: object, zone: str) -> str | None:
         return None
     try:
         return instant_text(datetime.fromisoformat(subject), zone)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -9,6 +9,7 @@ is counted. A predicate may be NULL for a NULL value, which is never counted.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -18,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp, parse_one
 
-from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document
+from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document, is_single
 from contract_checks.metrics import (
     EACH,
     AllOf,
@@ -171,6 +172,14 @@ def json_path(fields: FieldPath) -> str:
     return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
 
 
+_WHOLE_AVERAGES = ("tsql", "redshift")
+"""Where the average of integers is an integer."""
+_WITHOUT_NAN = ("mysql", "tsql")
+"""Where no number is NaN."""
+_UNEQUAL_NAN = ("bigquery", "trino", "presto", "athena", "clickhouse")
+"""Where NaN does not equal itself; everywhere else it does."""
+
+
 class Sql:
     """Standard SQL, and the base of what each database does differently."""
 
@@ -260,7 +269,11 @@ class Sql:
     def aggregate(self, function: str, path: FieldPath) -> exp.Expr:
         """MIN, MAX, AVG or SUM of the values at `path`."""
         kinds = {"min": exp.Min, "max": exp.Max, "avg": exp.Avg, "sum": exp.Sum}
-        return kinds[function](this=self.value(path).expression.copy())
+        value = self.value(path)
+        subject = value.expression.copy()
+        if function == "avg" and value.category == "integer" and self.dialect in _WHOLE_AVERAGES:
+            subject = exp.cast(subject, "DOUBLE")
+        return kinds[function](this=subject)
 
     def key(self, path: FieldPath) -> exp.Expr:
         """The expression that groups equal keys."""
@@ -295,7 +308,8 @@ class Sql:
             self.as_text(value)
             raise NeedsValues
         if isinstance(condition, OneOf):
-            return exp.and_(exp.Not(this=value.absent), exp.Not(this=self.among(condition.values, value)))
+            there = is_not_null(value.raw if value.raw is not None else value.expression)
+            return exp.and_(there, exp.Not(this=self.among(condition.values, value)))
         if isinstance(condition, NotOneOf):
             listed = self.among(condition.values, value)
             return exp.or_(listed, value.absent) if None in condition.values else listed
@@ -306,8 +320,22 @@ class Sql:
         if isinstance(condition, UniqueItems):
             return self.repeated_items(value)
         if isinstance(condition, AllOf):
-            return exp.or_(*(self.breaks(one, value) for one in condition.conditions))
+            return exp.or_(*self._each(condition.conditions, value))
         raise Unmeasurable(f"{type(condition).__name__} cannot be checked")
+
+    def _each(self, conditions: tuple[Condition, ...], value: Value) -> list[exp.Expr]:
+        """A predicate for each condition; if one needs the values, the values are judged by all of them."""
+        predicates: list[exp.Expr] = []
+        judged: list[Condition] = []
+        for one in conditions:
+            try:
+                predicates.append(self.breaks(one, value))
+                judged.append(one)
+            except NeedsValues as needs:
+                judged.append(needs.condition or one)
+        if len(predicates) < len(conditions):
+            raise NeedsValues(AllOf(tuple(judged)))
+        return predicates
 
     def out_of_bound(self, bound: Bound, value: Value) -> exp.Expr:
         """True outside the bound; NaN is outside of every bound that counts it."""
@@ -319,7 +347,7 @@ class Sql:
 
     def may_be_nan(self, value: Value) -> bool:
         """Whether the column's type has a NaN."""
-        return is_float(value.native_type, self.dialect)
+        return self.dialect not in _WITHOUT_NAN and is_float(value.native_type, self.dialect)
 
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
         """The negation of the bound's operator, which is NULL for NULL."""
@@ -328,6 +356,8 @@ class Sql:
 
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
         """True where a floating-point value is NaN."""
+        if self.dialect in _UNEQUAL_NAN:
+            return exp.NEQ(this=expression.copy(), expression=expression.copy())
         return exp.EQ(this=expression.copy(), expression=exp.cast(text("NaN"), "DOUBLE"))
 
     def wrong_length(self, length: Length, value: Value) -> exp.Expr:
@@ -384,6 +414,8 @@ class Sql:
             return None
         if value.category == "string":
             return text(plain_text(one))
+        if value.category == "boolean" and one in (0, 1):
+            one = bool(one)
         try:
             return self.literal(_from_text(one, value.category) if isinstance(one, str) else one, value)
         except (Unmeasurable, ValueError, InvalidOperation):
@@ -426,7 +458,7 @@ class Sql:
                 return exp.Boolean(this=limit)
         elif isinstance(limit, int | float | Decimal):
             if category in ("integer", "number"):
-                return number(limit)
+                return self.number_literal(limit, value)
         elif isinstance(limit, datetime):
             if category == "timestamp":
                 return self.timestamp_literal(limit, has_timezone(value.native_type, self.dialect), zone)
@@ -445,6 +477,13 @@ class Sql:
             return text(limit)
         raise Unmeasurable(f"{plain_text(limit)!r} cannot be compared with a column of type {kind}")
 
+    def number_literal(self, limit: int | float | Decimal, value: Value) -> exp.Expr:
+        """A number; beside a single-precision column, the one of single precision that the column would hold."""
+        literal = number(limit)
+        if is_single(value.native_type, self.dialect) and _rounds_to_single(limit):
+            return exp.cast(literal, value.native_type, dialect=self.dialect)
+        return literal
+
     def date_literal(self, limit: date) -> exp.Expr:
         """A date literal."""
         return exp.cast(text(limit.isoformat()), "DATE")
@@ -456,6 +495,15 @@ class Sql:
             return exp.cast(text(instant.astimezone(UTC).isoformat(sep=" ")), "TIMESTAMPTZ")
         local = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
         return exp.cast(text(local.isoformat(sep=" ")), "TIMESTAMP")
+
+
+def _rounds_to_single(limit: int | float | Decimal) -> bool:
+    """Whether single precision holds another, finite number in place of `limit`."""
+    try:
+        single: float = struct.unpack("f", struct.pack("f", limit))[0]
+    except OverflowError:
+        return False
+    return single != 0 and Decimal(single) != Decimal(repr(limit) if isinstance(limit, float) else limit)
 
 
 def _from_text(listed: str, category: Category) -> Scalar:

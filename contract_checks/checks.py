@@ -447,23 +447,25 @@ def _named(dataset: Dataset, checks: Sequence[Check], problems: list[Problem]) -
     named: dict[int, str] = {}
     for base, group in groups.items():
         distinct = list({_content(check): check for check in reversed(group)}.values())
-        by_id = [check for check in group if check.id]
-        if len(distinct) > 1 and len(by_id) > 1 and len({check.id for check in by_id}) < len(by_id):
-            first, *others = by_id
-            for other in others:
-                problems.append(
-                    Problem(
-                        f"the rule id '{other.id}' is taken: {first.location} has it too",
-                        other.location,
-                        hint="give each rule of a list an id of its own",
-                    )
-                )
+        if len(distinct) > 1:
+            problems += _taken_ids(group)
         for check in group:
             named[id(check)] = _cut(base if len(distinct) == 1 else f"{base}__{_hash(_content(check))}")
     unique: dict[str, Check] = {}
     for check in checks:
         unique.setdefault(named[id(check)], replace(check, name=named[id(check)]))
     return tuple(unique.values())
+
+
+def _taken_ids(group: Sequence[Check]) -> list[Problem]:
+    """A problem for every rule whose id another rule of the group had before it."""
+    first: dict[str, Check] = {}
+    problems = []
+    for check in group:
+        if check.id and first.setdefault(check.id, check) is not check:
+            message = f"the rule id '{check.id}' is taken: {first[check.id].location} has it too"
+            problems.append(Problem(message, check.location, hint="give each rule of a list an id of its own"))
+    return problems
 
 
 def _base_name(check: Check) -> str:
@@ -476,7 +478,10 @@ def _base_name(check: Check) -> str:
 
 def _content(check: Check) -> str:
     """What a check says, whatever its place: the identity of rules without an id or name."""
-    return repr((check.rule, check.column, check.judgement, check.metrics, check.severity, check.if_present))
+    # The schema checks, of which a dataset has one each, hold places and sets; neither has a stable text.
+    whole = isinstance(check.judgement, ColumnsPresent | NoOtherColumns | TypesMatch)
+    says = type(check.judgement).__name__ if whole else check.judgement
+    return repr((check.rule, check.column, says, check.metrics, check.severity, check.if_present))
 
 
 def _hash(text: str) -> str:

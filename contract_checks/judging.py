@@ -50,6 +50,7 @@ from contract_checks.metrics import (
 from contract_checks.model import AgeLimit, Duration, Thresholds, exact_duration
 from contract_checks.results import CheckResult, CheckStatus, Detail
 from contract_checks.sql import Relation
+from contract_checks.values import plain_text
 
 
 class Incomparable(Exception):
@@ -141,7 +142,8 @@ def holds(value: Scalar | Fraction, threshold: Threshold) -> bool:
         inside = low[0] >= low[1] and high[0] <= high[1]
         if not threshold.inclusive:
             inside = low[0] > low[1] and high[0] < high[1]
-        return inside if threshold.operator == "mustBeBetween" else not inside
+        is_nan = low[0] != low[0]
+        return inside if threshold.operator == "mustBeBetween" else not inside and not is_nan
     have, want = _comparable(value, threshold.value)
     if isinstance(have, str) and not isinstance(value, str) and threshold.operator not in ("mustBe", "mustNotBe"):
         raise Incomparable(f"{value!r} and {want!r} have no order")
@@ -175,7 +177,7 @@ def _comparable(have: Any, want: Any) -> tuple[Any, Any]:
                 return _clock(have), _clock(want)
             return _instant(have, "UTC"), _instant(want, "UTC")
         except (ValueError, TypeError):
-            raise Incomparable(f"{have} cannot be compared with {want}") from None
+            raise Incomparable(f"{have!r} cannot be compared with {want!r}") from None
     if isinstance(want, str) and isinstance(have, str):
         return have, want
     if isinstance(want, str):
@@ -310,6 +312,10 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def _all(count: int, noun: str) -> str:
+    return f"The {noun} is" if count == 1 else f"All {_count(count, noun)} are"
+
+
 # --------------------------------------------------------------------------- ages
 
 
@@ -331,8 +337,8 @@ def _age(check: Check, judgement: AgeLimit, measurement: Measurement, now: datet
     sentence = (
         f"The {which} `{field}` is {age_text(now - moment)} old ({moment.isoformat()}), expected {check.expected}."
     )
-    seconds = Decimal(round((now - moment).total_seconds()))
-    return replace(common, status="passed" if kept else "failed", description=sentence, measured=int(seconds))
+    seconds = round((now - moment).total_seconds())
+    return replace(common, status="passed" if kept else "failed", description=sentence, measured=seconds)
 
 
 def _instant(value: Any, zone: str) -> datetime:
@@ -410,7 +416,7 @@ def _columns_present(check: Check, judgement: ColumnsPresent, relation: Relation
     sentence = (
         f"{_count(len(missing), 'column')} missing: {', '.join(missing)}; expected {check.expected}."
         if missing
-        else f"All {_count(len(details), 'promised column')} are there."
+        else f"{_all(len(details), 'promised column')} there."
     )
     return _schema_result(check, details, sentence, len(missing))
 
@@ -454,11 +460,13 @@ def _types_match(check: Check, judgement: TypesMatch, measurements: Measurements
         if verdict is False and measurement is not None and measurement.error is None:
             rows += int(measurement.value or 0)
         details.append(Detail(name, column.type.text, found, verdict is True))
+    if not details:
+        return CheckResult(check, "skipped", "Skipped: none of the columns is there.", answered_by="catalogue")
     wrong = [one for one in details if not one.ok and not any(text.startswith(f"{one.column}: ") for text in unknown)]
     common = CheckResult(
         check,
         "passed",
-        f"All {_count(len(details), 'column')} have the promised type.",
+        f"{_all(len(details), 'column')} of the promised type.",
         measured=len(wrong),
         rows=rows if scans else None,
         details=tuple(details),

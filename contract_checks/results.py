@@ -191,8 +191,9 @@ def json_value(value: Any) -> Any:
 def status_of(results: Sequence[CheckResult]) -> ContractStatus:
     """What the results say of the contract.
 
-    `compliant` when every check passed or did not apply, `violated` when every evaluated one failed, `partially_violated` in between, `not_evaluated` when no check was. A
-    failed warning makes a contract partially violated at most.
+    `compliant` when every check passed or did not apply, `violated` when every evaluated one failed,
+    `partially_violated` in between, `not_evaluated` when no check was evaluated. Warnings alone make a
+    contract partially violated at most.
     """
     evaluated = [result for result in results if result.status in ("passed", "failed")]
     errored = any(result.status == "errored" for result in results)

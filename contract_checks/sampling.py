@@ -30,7 +30,8 @@ from contract_checks.metrics import (
     Violations,
     field_text,
 )
-from contract_checks.model import Dataset, walk_columns
+from contract_checks.judging import show
+from contract_checks.model import AgeLimit, Dataset, walk_columns
 from contract_checks.results import CheckResult
 from contract_checks.scans import SampleScan, sample_scan, shown_field
 from contract_checks.sources import Session
@@ -78,14 +79,21 @@ def _masked(result: CheckResult, hidden: frozenset[FieldPath]) -> CheckResult:
     if not hidden:
         return result
     if result.status == "errored":
-        # Databases quote the value they stumble over.
-        return replace(result, description=re.sub(r"'[^']*'|\"[^\"]*\"", f"'{MASK}'", result.description))
+        return replace(result, description=_without_values(result.description)) if result.sql is not None else result
     metric = result.check.metrics[0]
-    reveals = isinstance(metric, Query) or (isinstance(metric, Aggregate) and _is_hidden(metric.field, hidden))
-    if reveals and isinstance(result.measured, str | bytes | datetime | date | time):
-        shown = str(result.measured)
-        return replace(result, measured=MASK, description=result.description.replace(shown, MASK))
-    return result
+    if isinstance(metric, Aggregate) and metric.function in ("min", "max") and _is_hidden(metric.field, hidden):
+        if isinstance(result.check.judgement, AgeLimit):
+            return replace(result, description=re.sub(r"\(.*\)", f"({MASK})", result.description))
+    elif not isinstance(metric, Query) or isinstance(result.measured, bool | int | float | Decimal | None):
+        return result
+    shown = show(result.measured)
+    return replace(result, measured=MASK, description=result.description.replace(shown, MASK, 1))
+
+
+def _without_values(words: str) -> str:
+    """A database's words without the values it stumbled over: what it quotes, and numbers."""
+    unquoted = re.sub(r"'.*'|\".*\"", f"'{MASK}'", words, flags=re.DOTALL)
+    return re.sub(r"(?<!\w)-?\d[\d.]*(?!\w)", MASK, unquoted)
 
 
 def _offending(result: CheckResult, measurements: Measurements) -> Metric | None:

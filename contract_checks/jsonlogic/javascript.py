@@ -170,7 +170,9 @@ def _var(scope: Scope, *arguments: Any) -> Any:
 def _missing(scope: Scope, *arguments: Any) -> list[Any]:
     keys = arguments[0] if arguments and isinstance(arguments[0], list) else arguments
     scope.run.spend(len(keys))
-    return [key for key in keys if (found := _find(scope, key, None)) is None or found == ""]
+    # A key that is a list is the arguments of a 'var'.
+    found = [(key, _var(scope, *key) if isinstance(key, list) else _var(scope, key)) for key in keys]
+    return [key for key, value in found if value is None or value == ""]
 
 
 def _missing_some(scope: Scope, *arguments: Any) -> list[Any]:
@@ -178,7 +180,8 @@ def _missing_some(scope: Scope, *arguments: Any) -> list[Any]:
     if options is None or options is UNDEFINED:
         raise ArgumentError("'missing_some' needs a number and a list of keys")
     missing = _missing(scope, options)
-    count = len(options) - len(missing) if isinstance(options, list) else math.nan
+    size = len(options) if isinstance(options, list) else units(options) if isinstance(options, str) else math.nan
+    count = size - len(missing)
     return [] if count >= _to_number(need, scope.run) else missing
 
 

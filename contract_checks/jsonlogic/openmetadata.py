@@ -156,7 +156,7 @@ def _updated(compare: Callable[[float, float], bool], name: str) -> Operator:
     def operator(scope: Scope, *arguments: Any) -> bool:
         moment = scope.evaluate(arguments[0]) if len(arguments) == 1 else None
         changed = scope.value.get("updatedAt") if isinstance(scope.value, dict) else None
-        if moment is None or not is_number(changed):
+        if moment is None or changed is None or not is_number(changed):
             return False
         if not is_number(moment):
             raise ArgumentError(f"'{name}' takes a moment in milliseconds since 1970")

@@ -85,6 +85,8 @@ def _from_server(server: Server, contract: Contract, allowed: Sequence[str | Pat
     replaced = os.environ.get(environment_name(server.name, "URL"))
     if replaced:
         return _given(replaced)
+    if server.unusable:
+        raise ServerError(f"{server.location}: the server '{server.name}' cannot be asked: {server.unusable}")
     kind = server.type.strip().lower()
     if kind in ("local", "file"):
         return _local(server, contract, allowed)

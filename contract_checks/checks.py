@@ -10,7 +10,8 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from typing import Literal
 
 from contract_checks.errors import ContractError, Location, Problem
@@ -21,11 +22,15 @@ from contract_checks.metrics import (
     DuplicateKeys,
     FieldPath,
     Metric,
+    ModelSignature,
     NotNull,
     NotOneOf,
     OrphanKeys,
+    Registered,
     RowCount,
     Threshold,
+    Today,
+    Undecodable,
     UnparsedValues,
     Violations,
     field_text,
@@ -35,15 +40,18 @@ from contract_checks.model import (
     Column,
     Contract,
     Dataset,
+    DateLimit,
     DeclaredType,
     Documented,
     Expectation,
     NotChecked,
     Section,
+    SemanticRule,
     Severity,
     Thresholds,
     walk_columns,
 )
+from contract_checks.wording import expected_text as expected_text
 
 MAX_NAME = 60
 """The longest check name; a longer one is cut and ends in a hash of the whole."""
@@ -84,6 +92,14 @@ class TypesMatch:
 
 
 @dataclass(frozen=True)
+class SignatureMatches:
+    """A model takes the declared inputs and gives the declared outputs, each of its type."""
+
+    inputs: tuple[ExpectedColumn, ...]
+    outputs: tuple[ExpectedColumn, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """How promises are read where their standards leave it open or teams differ.
 
@@ -91,16 +107,38 @@ class Settings:
     `subset` (it may have fewer). `between_bounds` says whether the bounds of `mustBeBetween` count as
     inside, `missing_null` whether `missingValues` counts NULL only where it is listed or always.
     `physical_names` replaces the physical name of a dataset, by contract id and dataset name; an empty
-    name leaves it deliberately unbound: nothing of it is checked, and that is reported.
+    name leaves it deliberately unbound: nothing of it is checked, and that is reported. `metrics` are the names
+    that functions are registered under; a promise about another name is not checked. `signatures` are the
+    `MLmodel` files of models, by contract id and dataset name, whose signatures are compared. `type_mismatch`
+    says how bad a column of another type is; to OpenMetadata it is only worth a warning.
     """
 
     compatibility: Literal["superset", "exact", "subset"] | None = None
     between_bounds: Literal["inclusive", "exclusive"] = "inclusive"
     missing_null: Literal["listed", "always"] = "listed"
     physical_names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    metrics: frozenset[str] = frozenset()
+    signatures: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    type_mismatch: Severity = "error"
 
 
-Judgement = Thresholds | AgeLimit | ColumnsPresent | NoOtherColumns | TypesMatch
+@dataclass(frozen=True)
+class SemanticJudgement:
+    """The rule is true of the asset's metadata; no metric of the data is needed."""
+
+    rule: SemanticRule
+
+
+Judgement = (
+    Thresholds
+    | AgeLimit
+    | DateLimit
+    | ColumnsPresent
+    | NoOtherColumns
+    | TypesMatch
+    | SignatureMatches
+    | SemanticJudgement
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +147,8 @@ class Check:
 
     `name` is unique in its dataset and stable: `section__subject__rule`. `column` is the column as a
     person writes it, or None for the whole dataset. `metrics` are all that must be measured; the first is
-    the one whose value is compared. `expected` says the requirement in words.
+    the one whose value is compared. `expected` says the requirement in words. `engine` is
+    the one that the rule was written for, if it was translated.
     """
 
     name: str
@@ -129,15 +168,19 @@ class Check:
     schedule: str | None = None
     if_present: bool = False
     incident: bool | None = None
+    blocking: bool | None = None
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    engine: str = ""
 
 
 @dataclass(frozen=True)
 class DatasetPlan:
     """All that will be checked of a dataset, and all that will not.
 
-    `siblings` are all datasets of the contract: foreign keys and users' queries may reach them.
+    `siblings` are all datasets of the contract, which foreign keys and users' queries may reach, and those of
+    other contracts that foreign keys lead to. `contract` is
+    what the semantic rules see of it.
     """
 
     dataset: Dataset
@@ -145,6 +188,7 @@ class DatasetPlan:
     not_checked: tuple[NotChecked, ...] = ()
     documented: tuple[Documented, ...] = ()
     siblings: tuple[Dataset, ...] = ()
+    contract: Contract | None = field(default=None, repr=False)
 
     def select(self, names: Iterable[str]) -> tuple[Check, ...]:
         """The checks of those names, in the plan's order. Raises `KeyError` on a name it does not have."""
@@ -178,7 +222,8 @@ def plan(contract: Contract, settings: Settings | None = None) -> Plan:
     problems: list[Problem] = []
     chosen = settings or Settings()
     bound = tuple(_bound(dataset, contract, chosen) for dataset in contract.datasets)
-    datasets = tuple(_plan_dataset(dataset, contract, bound, chosen, problems) for dataset in bound)
+    reachable = (*bound, *contract.related)
+    datasets = tuple(_plan_dataset(dataset, contract, reachable, chosen, problems) for dataset in bound)
     if problems:
         raise ContractError(problems)
     return Plan(contract, datasets)
@@ -194,7 +239,9 @@ def _bound(dataset: Dataset, contract: Contract, settings: Settings) -> Dataset:
         if (contract.id, one.name) in settings.physical_names
     }
     expectations = tuple(_as_set(one, settings, renamed) for one in dataset.expectations)
-    return replace(dataset, physical_name=name, compatibility=compatibility, expectations=expectations)
+    streams = {one.type.strip().lower() for one in contract.servers} == {"kafka"}
+    kind = "topic" if streams and dataset.kind == "table" else dataset.kind
+    return replace(dataset, physical_name=name, compatibility=compatibility, expectations=expectations, kind=kind)
 
 
 def _as_set(expectation: Expectation, settings: Settings, renamed: Mapping[str, str]) -> Expectation:
@@ -214,14 +261,24 @@ def _as_set(expectation: Expectation, settings: Settings, renamed: Mapping[str, 
 def _plan_dataset(
     dataset: Dataset, contract: Contract, siblings: tuple[Dataset, ...], settings: Settings, problems: list[Problem]
 ) -> DatasetPlan:
-    not_checked = (*dataset.not_checked, *contract.not_checked)
+    unknown = [one for one in dataset.expectations if _is_unregistered(one, settings)]
+    not_checked = (*map(_not_registered, unknown), *dataset.not_checked, *contract.not_checked)
     documented = (*dataset.documented, *contract.documented)
-    checks = _named(dataset, [*_schema_checks(dataset), *_expectation_checks(dataset)], problems)
+    schema = [
+        replace(one, severity=settings.type_mismatch) if isinstance(one.judgement, TypesMatch) else one
+        for one in _schema_checks(dataset)
+    ]
+    made = [*schema, *map(partial(_semantic_check, dataset), dataset.semantic_rules)]
+    signature = settings.signatures.get((contract.id, dataset.name))
+    if signature is not None:
+        made.append(_signature_check(dataset, str(signature)))
+    known = replace(dataset, expectations=tuple(one for one in dataset.expectations if one not in unknown))
+    checks = _named(dataset, [*made, *_expectation_checks(known)], problems)
     if not dataset.physical_name:
         reason = "the settings leave the dataset unbound"
         unbound = tuple(NotChecked(check.location, f"{reason} ({check.name})", check.section) for check in checks)
-        return DatasetPlan(dataset, (), (*unbound, *not_checked), documented, siblings)
-    return DatasetPlan(dataset, checks, not_checked, documented, siblings)
+        return DatasetPlan(dataset, (), (*unbound, *not_checked), documented, siblings, contract)
+    return DatasetPlan(dataset, checks, not_checked, documented, siblings, contract)
 
 
 # --------------------------------------------------------------------------- the schema section
@@ -235,15 +292,16 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
         if path[-1] not in EACH or column.type is not None
     )
     checks: list[Check] = []
+    if dataset.kind.lower() == "topic":
+        checks.append(_schema_check(dataset, "decodable", NONE_ALLOWED, (Undecodable(),), "every message decodes"))
     if expected and dataset.compatibility != "subset":
         named = tuple(one for one in expected if one.field[-1] not in EACH)
         checks.append(
             _schema_check(dataset, "columns", ColumnsPresent(named), (Columns(),), f"{len(named)} columns present")
         )
     if expected and dataset.compatibility in ("exact", "subset"):
-        top = tuple(one for one in expected if len(one.field) == 1)
         checks.append(
-            _schema_check(dataset, "unexpected_columns", NoOtherColumns(top), (Columns(),), "no other columns")
+            _schema_check(dataset, "unexpected_columns", NoOtherColumns(expected), (Columns(),), "no other columns")
         )
     typed = tuple(one for one in expected if one.type is not None)
     if typed:
@@ -286,6 +344,8 @@ def _schema_check(
         "columns": "Every promised column is there.",
         "unexpected_columns": "There are no other columns than the promised ones.",
         "types": "Every column has the promised type.",
+        "decodable": "Every message is what its format and its schema say.",
+        "signature": "The model takes the promised inputs and gives the promised outputs.",
     }
     return Check(
         name="",
@@ -378,9 +438,11 @@ def _without_nan(metric: Metric) -> Metric:
 
 def _expectation_check(dataset: Dataset, expectation: Expectation) -> Check:
     requirement = expectation.requirement
-    metrics: tuple[Metric, ...] = (expectation.metric,)
+    metrics: tuple[Metric, ...] = () if isinstance(expectation.metric, Today) else (expectation.metric,)
     if isinstance(requirement, Thresholds) and requirement.unit == "percent":
         metrics = (expectation.metric, requirement.base or RowCount())
+    if isinstance(requirement, Thresholds) and requirement.needs is not None:
+        metrics = (*metrics, requirement.needs)
     return Check(
         name="",
         dataset=dataset.name,
@@ -399,35 +461,52 @@ def _expectation_check(dataset: Dataset, expectation: Expectation) -> Check:
         schedule=expectation.schedule,
         if_present=expectation.if_present or (dataset.compatibility == "subset" and expectation.field is not None),
         incident=expectation.incident,
+        blocking=expectation.blocking,
         tags=expectation.tags,
         notes=expectation.notes,
+        engine=expectation.engine,
     )
 
 
-_SIGNS = {
-    "mustBe": "=",
-    "mustNotBe": "≠",
-    "mustBeGreaterThan": ">",
-    "mustBeGreaterOrEqualTo": "≥",
-    "mustBeLessThan": "<",
-    "mustBeLessOrEqualTo": "≤",
-}
+def _is_unregistered(expectation: Expectation, settings: Settings) -> bool:
+    return isinstance(expectation.metric, Registered) and expectation.metric.name not in settings.metrics
 
 
-def expected_text(requirement: Thresholds | AgeLimit) -> str:
-    """A requirement in a few signs: `≤ 5 %`, `between 1 and 9`, `at most 1 day old`."""
-    if isinstance(requirement, AgeLimit):
-        return f"at most {requirement.limit} old"
-    percent = " %" if requirement.unit == "percent" else ""
-    parts = []
-    for threshold in requirement.all_of:
-        if isinstance(threshold.value, tuple):
-            word = "between" if threshold.operator == "mustBeBetween" else "not between"
-            parts.append(f"{word} {threshold.value[0]} and {threshold.value[1]}{percent}")
-        else:
-            value = str(threshold.value).lower() if isinstance(threshold.value, bool) else threshold.value
-            parts.append(f"{_SIGNS[threshold.operator]} {value}{percent}")
-    return " and ".join(parts)
+def _not_registered(expectation: Expectation) -> NotChecked:
+    assert isinstance(expectation.metric, Registered)
+    title = f"the rule '{expectation.name}'" if expectation.name else "the rule"
+    reason = f"{title} cannot be evaluated: no function is registered that measures '{expectation.metric.name}'"
+    return NotChecked(expectation.location, f"{reason} ({expected_text(expectation.requirement)})", expectation.section)
+
+
+def _signature_check(dataset: Dataset, path: str) -> Check:
+    inputs, outputs = (
+        tuple(
+            ExpectedColumn((one.physical_name,), one.type, one.location, one.optional)
+            for one in dataset.columns
+            if one.role == role
+        )
+        for role in ("input", "output")
+    )
+    expected = f"{len(inputs)} inputs and {len(outputs)} outputs"
+    return _schema_check(dataset, "signature", SignatureMatches(inputs, outputs), (ModelSignature(path),), expected)
+
+
+def _semantic_check(dataset: Dataset, rule: SemanticRule) -> Check:
+    return Check(
+        name="",
+        dataset=dataset.name,
+        section="semantics",
+        rule=rule.name,
+        judgement=SemanticJudgement(rule),
+        metrics=(),
+        expected="true",
+        location=rule.location,
+        severity=rule.severity,
+        title=rule.name or None,
+        description=rule.description,
+        notes=("inherited from the contract of the data product",) if rule.inherited else (),
+    )
 
 
 # --------------------------------------------------------------------------- names
@@ -479,9 +558,21 @@ def _base_name(check: Check) -> str:
 def _content(check: Check) -> str:
     """What a check says, whatever its place: the identity of rules without an id or name."""
     # The schema checks, of which a dataset has one each, hold places and sets; neither has a stable text.
-    whole = isinstance(check.judgement, ColumnsPresent | NoOtherColumns | TypesMatch)
+    whole = isinstance(check.judgement, ColumnsPresent | NoOtherColumns | TypesMatch | SignatureMatches)
     says = type(check.judgement).__name__ if whole else check.judgement
-    return repr((check.rule, check.column, says, check.metrics, check.severity, check.if_present))
+    # A word of its own on blocking tells two rules apart, and leaves the names of all others as they are.
+    own = () if check.blocking is None else (check.blocking,)
+    return repr(_said((check.rule, check.column, says, check.metrics, check.severity, check.if_present, *own)))
+
+
+def _said(value: object) -> object:
+    """A value as what was said of it: without places, and fields that keep their default, which may be new."""
+    if is_dataclass(value) and not isinstance(value, type):
+        stated = [one.name for one in fields(value) if one.repr and getattr(value, one.name) != one.default]
+        return (type(value).__name__, *((name, _said(getattr(value, name))) for name in stated))
+    if isinstance(value, tuple):
+        return tuple(_said(one) for one in value)
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def _hash(text: str) -> str:

@@ -59,23 +59,6 @@ _BY_TYPE: dict[exp.DType, Category] = {
 _WITH_TIMEZONE = {_T.TIMESTAMPTZ, _T.TIMESTAMPLTZ, _T.TIMETZ}
 _OPEN_DOCUMENTS = {_T.JSON, _T.JSONB, _T.VARIANT, _T.SUPER}
 
-# Spellings of one type. A length or precision still has to agree where the contract declares one.
-_ALIASES: dict[exp.DType, exp.DType] = {
-    _T.TEXT: _T.VARCHAR,
-    _T.NVARCHAR: _T.VARCHAR,
-    _T.LONGTEXT: _T.VARCHAR,
-    _T.MEDIUMTEXT: _T.VARCHAR,
-    _T.NCHAR: _T.CHAR,
-    _T.BPCHAR: _T.CHAR,
-    _T.DATETIME: _T.TIMESTAMP,
-    _T.TIMESTAMPNTZ: _T.TIMESTAMP,
-    _T.TIMESTAMPLTZ: _T.TIMESTAMPTZ,
-    _T.BLOB: _T.VARBINARY,
-    _T.BINARY: _T.VARBINARY,
-    _T.LIST: _T.ARRAY,
-    _T.JSONB: _T.JSON,
-}
-
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str, dialect: str) -> exp.DataType | None:
@@ -91,6 +74,8 @@ def parse_type(text: str, dialect: str) -> exp.DataType | None:
 def category_of(text: str, dialect: str) -> Category:
     """The logical category of a native type; `unknown` when the database's word is not one we know."""
     parsed = parse_type(text, dialect)
+    if parsed is not None and parsed.this is _T.BIT and dialect == "tsql":
+        return "boolean"
     return _BY_TYPE.get(parsed.this, "unknown") if parsed is not None else "unknown"
 
 
@@ -110,6 +95,8 @@ def satisfied_categories(text: str, category: str, dialect: str) -> frozenset[Ca
     scale = [part.name for part in parsed.expressions[1:]]
     if parsed.this is _T.DECIMAL and parsed.expressions and scale in ([], ["0"]):
         categories |= {"integer", "number"}
+    if parsed.this is _T.TINYINT and dialect == "mysql" and [part.name for part in parsed.expressions] == ["1"]:
+        categories.add("boolean")
     if parsed.this in _OPEN_DOCUMENTS:
         categories |= {"object", "map", "array"}
     if parsed.this is _T.MAP:
@@ -143,42 +130,6 @@ def has_timezone(text: str, dialect: str) -> bool:
     return parsed is not None and parsed.this in _WITH_TIMEZONE
 
 
-def same_native_type(declared: str, found: str, dialect: str) -> bool | None:
-    """Whether `found` is the native type `declared`; None when `declared` is no type of `dialect`.
-
-    Aliases of one type are equal. Lengths, precisions, fields and item types count only where the
-    declaration states them.
-    """
-    want, have = parse_type(declared, dialect), parse_type(found, dialect)
-    if want is None:
-        return None
-    if have is None:
-        return declared.strip().lower() == found.strip().lower()
-    # sqlglot fills in default precisions (DuckDB's NUMERIC is DECIMAL(18,3)); they were not declared.
-    return _same(want, have, stated="(" in declared)
-
-
-def _same(want: exp.DataType, have: exp.DataType, stated: bool = True) -> bool:
-    if _ALIASES.get(want.this, want.this) is not _ALIASES.get(have.this, have.this):
-        return False
-    if not want.expressions or not (stated or want.args.get("nested")):
-        return True
-    if want.args.get("nested") or have.args.get("nested"):
-        return len(want.expressions) == len(have.expressions) and all(
-            _same_part(one, other) for one, other in zip(want.expressions, have.expressions, strict=True)
-        )
-    found = [part.name for part in have.expressions]
-    return [part.name for part in want.expressions] == found[: len(want.expressions)]
-
-
-def _same_part(want: exp.Expr, have: exp.Expr) -> bool:
-    if isinstance(want, exp.ColumnDef) and isinstance(have, exp.ColumnDef):
-        return want.name.lower() == have.name.lower() and _same_part(want.args["kind"], have.args["kind"])
-    if isinstance(want, exp.DataType) and isinstance(have, exp.DataType):
-        return _same(want, have)
-    return bool(want == have)
-
-
 @lru_cache(maxsize=4096)
 def field_type(text: str, path: tuple[str, ...], dialect: str) -> str | None:
     """The native type at a field path below a column of type `text`; None when there is no such field.
@@ -206,3 +157,13 @@ def field_type(text: str, path: tuple[str, ...], dialect: str) -> str | None:
             inner = match.args.get("kind") if match is not None else None
         parsed = inner if isinstance(inner, exp.DataType) else None
     return parsed.sql(dialect=dialect) if parsed is not None else None
+
+
+def struct_fields(text: str, path: tuple[str, ...], dialect: str) -> list[tuple[str, str]]:
+    """The names and native types of the fields of the struct at a path below a column of type `text`."""
+    inner = field_type(text, path, dialect)
+    parsed = parse_type(inner, dialect) if inner is not None else None
+    if parsed is None or parsed.this not in (_T.STRUCT, _T.OBJECT, _T.NESTED):
+        return []
+    fields = [part for part in parsed.expressions if isinstance(part, exp.ColumnDef)]
+    return [(part.name, part.args["kind"].sql(dialect=dialect)) for part in fields if part.args.get("kind")]

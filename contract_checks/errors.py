@@ -4,6 +4,8 @@ The exception tree::
 
     ContractChecksError
     ├── ContractError          a contract file that cannot be used; carries every Problem found
+    ├── JsonLogicError         a rule that has no value (in `jsonlogic/`)
+    ├── MetadataError          the metadata of an asset cannot be had
     └── SourceError            data that cannot be reached or asked
         ├── ServerError        the contract's server is missing, ambiguous or unusable
         ├── MissingDriverError a package is not installed; names its install line
@@ -39,13 +41,14 @@ class Problem:
     """Something about a contract that a person should mend.
 
     `level` is `error` when the contract cannot be used as it stands, else `warning`. `message` says
-    what is wrong, `hint` what would be right.
+    what is wrong, `hint` what would be right. `topic` tells problems apart that are counted.
     """
 
     message: str
     location: Location
     level: ProblemLevel = "error"
     hint: str = ""
+    topic: Literal["", "unknown key"] = ""
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
@@ -62,6 +65,10 @@ class ContractError(ContractChecksError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class MetadataError(ContractChecksError):
+    """What is known of an asset (owners, tags, descriptions) cannot be had; the message says from where and why."""
 
 
 class SourceError(ContractChecksError):

@@ -6,23 +6,38 @@ could not be measured makes its check errored, never failed and never passed.
 
 from __future__ import annotations
 
-import calendar
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from contract_checks.checks import Check, ColumnsPresent, ExpectedColumn, NoOtherColumns, TypesMatch
-from contract_checks.datatypes import category_of, field_type, has_timezone, same_native_type, satisfied_categories
+from contract_checks.ages import age_text as age_text
+from contract_checks.ages import before as before
+from contract_checks.ages import clock, instant
+from contract_checks.ages import period as period
+from contract_checks.ages import zone_of as zone_of
+from contract_checks.checks import (
+    Check,
+    ColumnsPresent,
+    NoOtherColumns,
+    SemanticJudgement,
+    SignatureMatches,
+    TypesMatch,
+)
+from contract_checks.comparisons import differences
 from contract_checks.metrics import (
     Aggregate,
     AllOf,
+    Before,
     Bound,
+    ColumnCount,
+    ColumnNames,
     Condition,
     DuplicateKeys,
+    FarFrom,
+    FollowedWithin,
     HasFormat,
     HasKeys,
     Length,
@@ -31,26 +46,35 @@ from contract_checks.metrics import (
     Measurements,
     Metric,
     MultipleOf,
+    NotFuture,
     NotNull,
     NotOneOf,
     OneOf,
     OrphanKeys,
+    OtherColumns,
+    OtherRows,
     Parsed,
     Query,
+    Rate,
+    Registered,
     RowCount,
     Scalar,
     Size,
     Threshold,
+    Undecodable,
     UniqueItems,
     UnparsedValues,
     ValueCount,
     Violations,
     field_text,
 )
-from contract_checks.model import AgeLimit, Duration, Thresholds, exact_duration
-from contract_checks.results import CheckResult, CheckStatus, Detail
+from contract_checks.model import AgeLimit, DateLimit, Thresholds
+from contract_checks.results import CheckResult, CheckStatus
+from contract_checks.shapes import columns_present, no_other_columns, types_match, with_shapeless
+from contract_checks.signatures import judge_signature
 from contract_checks.sql import Relation
 from contract_checks.values import plain_text
+from contract_checks.wording import count_text
 
 
 class Incomparable(Exception):
@@ -61,7 +85,8 @@ def judge(
     checks: Sequence[Check], measurements: Measurements, relation: Relation, now: datetime
 ) -> tuple[CheckResult, ...]:
     """The result of every check. `now` is the moment ages are counted from, with a time zone."""
-    return tuple(_judge_one(check, measurements, relation, now) for check in checks)
+    results = (_judge_one(check, measurements, relation, now) for check in checks)
+    return tuple(replace(one, notes=(*one.notes, *relation.notes)) if relation.notes else one for one in results)
 
 
 def errored(check: Check, reason: str, sql: str | None = None) -> CheckResult:
@@ -72,11 +97,19 @@ def errored(check: Check, reason: str, sql: str | None = None) -> CheckResult:
 def _judge_one(check: Check, measurements: Measurements, relation: Relation, now: datetime) -> CheckResult:
     judgement = check.judgement
     if isinstance(judgement, ColumnsPresent):
-        return _columns_present(check, judgement, relation)
+        return with_shapeless(columns_present(check, judgement, relation), measurements)
     if isinstance(judgement, NoOtherColumns):
-        return _no_other_columns(check, judgement, relation)
+        return with_shapeless(no_other_columns(check, judgement, relation), measurements)
     if isinstance(judgement, TypesMatch):
-        return _types_match(check, judgement, measurements, relation)
+        return with_shapeless(types_match(check, judgement, measurements, relation), measurements)
+    if isinstance(judgement, SignatureMatches):
+        return judge_signature(check, judgement, measurements.get(check.metrics[0]))
+    if isinstance(judgement, SemanticJudgement):
+        return errored(check, "no metadata of the asset is at hand")
+    if isinstance(judgement, DateLimit):
+        return _day(check, judgement, now)
+    if not check.metrics:
+        return errored(check, "nothing of the data answers it")
     first = measurements.get(check.metrics[0])
     if check.if_present and check.column is not None and not _is_there(check, relation):
         return CheckResult(check, "skipped", f"Skipped: there is no column `{check.column}`.", answered_by="catalogue")
@@ -111,6 +144,10 @@ def _is_there(check: Check, relation: Relation) -> bool:
 
 def _thresholds(check: Check, judgement: Thresholds, measurements: Measurements, first: Measurement) -> CheckResult:
     value: Scalar | Fraction = first.value
+    if judgement.needs is not None and measurements[judgement.needs].value is None:
+        raise Incomparable(f"there is no value in `{check.column}`")
+    if value is None and isinstance(check.metrics[0], Aggregate):
+        raise Incomparable(f"there is no value in `{field_text(check.metrics[0].field)}`")
     rows = _rows_involved(check.metrics[0], first)
     base: int | None = None
     if judgement.unit == "percent":
@@ -165,6 +202,8 @@ def holds(value: Scalar | Fraction, threshold: Threshold) -> bool:
 
 def _comparable(have: Any, want: Any) -> tuple[Any, Any]:
     """Both sides in one exact type."""
+    if isinstance(want, str) and want.lower() in ("true", "false") and have in (0, 1):
+        want = want.lower() == "true"  # SQLite answers with 0 and 1
     if isinstance(want, bool):
         if isinstance(have, bool) or have in (0, 1):
             return bool(have), want
@@ -174,8 +213,8 @@ def _comparable(have: Any, want: Any) -> tuple[Any, Any]:
     if isinstance(want, datetime | date | time) or isinstance(have, datetime | date | time):
         try:
             if isinstance(want, time) or isinstance(have, time):
-                return _clock(have), _clock(want)
-            return _instant(have, "UTC"), _instant(want, "UTC")
+                return clock(have), clock(want)
+            return instant(have, "UTC"), instant(want, "UTC")
         except (ValueError, TypeError):
             raise Incomparable(f"{have!r} cannot be compared with {want!r}") from None
     if isinstance(want, str) and isinstance(have, str):
@@ -209,13 +248,13 @@ def _on_bound(value: Any, threshold: Threshold) -> list[str]:
 
 
 def _rounded(value: Fraction) -> float | int:
-    return int(value) if value.denominator == 1 else float(f"{float(value):.6g}")
+    return int(value) if value.denominator == 1 else float(f"{float(value):.12g}")
 
 
 def _rows_involved(metric: Metric, measurement: Measurement) -> int | None:
     if measurement.rows is not None:
         return measurement.rows
-    if isinstance(metric, Violations | OrphanKeys | UnparsedValues | DuplicateKeys):
+    if isinstance(metric, Violations | OrphanKeys | UnparsedValues | DuplicateKeys | Undecodable):
         return int(measurement.value)
     return None
 
@@ -227,19 +266,42 @@ def _sentence(check: Check, measurement: Measurement, measured: Scalar, base: in
     """What was measured, in words, without the expectation."""
     metric = check.metrics[0]
     if isinstance(metric, Query):
-        return f"The query returned {show(measured)}"
+        return (
+            f"The query returned {count_text(measurement.value, 'row') if metric.result == 'rows' else show(measured)}"
+        )
     if isinstance(metric, Aggregate):
         return f"The {metric.function} of `{field_text(metric.field)}` is {show(measured)}"
+    if isinstance(metric, Registered):
+        return f"{metric.name}{f' on {metric.subject}' if metric.subject else ''} is {show(measured)}"
+    if isinstance(metric, Rate):
+        return f"{count_text(measurement.rows or 0, 'message')} came at {show(measured)} a {metric.per}"
     if isinstance(metric, RowCount):
-        return f"{_count(measurement.value, 'row')}"
+        return f"{count_text(measurement.value, 'row')}"
     what = _what(metric, int(measurement.value))
+    if isinstance(metric, ColumnNames | OtherColumns) and measurement.offenders:
+        what += f" ({differences(measurement.offenders)})"
     if base is None:
         return f"{show(measured)} {what}"
-    return f"{show(measured)} % ({show(measurement.value)} of {show(base)}) {what}"
+    percent = show(float(f"{measured:.6g}"))
+    return f"{percent} % ({show(measurement.value)} of {show(base)}) {what}"
 
 
 def _what(metric: Metric, count: int) -> str:
     s = "" if count == 1 else "s"
+    if isinstance(metric, Undecodable):
+        return f"message{s} that {'do' if s else 'does'} not decode"
+    if isinstance(metric, ColumnCount):
+        return f"column{s}" + (f" named '{metric.name}'" if metric.name is not None else "")
+    if isinstance(metric, ColumnNames):
+        return f"column{s} that differ{'' if s else 's'} from the list"
+    if isinstance(metric, FarFrom):
+        return f"row{s} more than {show(metric.radius)} m from the place named in `{field_text(metric.field)}`"
+    if isinstance(metric, OtherColumns):
+        return f"column{s} unlike those of {metric.target}"
+    if isinstance(metric, OtherRows):
+        return f"row{s} in only one of the table and {metric.target}"
+    if isinstance(metric, DuplicateKeys) and metric.of == "rows":
+        return f"row{s} with a recurring key of ({', '.join(field_text(path) for path in metric.fields)})"
     if isinstance(metric, DuplicateKeys):
         return f"recurring key{s} of ({', '.join(field_text(path) for path in metric.fields)})"
     if isinstance(metric, OrphanKeys):
@@ -258,8 +320,9 @@ def _breaking(condition: Condition, s: str) -> str:
             return f"value{s} not {signs[operator]} {show(limit)}"
         case Length(minimum, maximum):
             return f"value{s} of a length outside {_range(minimum, maximum)}"
-        case Matches(pattern):
-            return f"value{s} that do{'' if s else 'es'} not match `{pattern}`"
+        case Matches(pattern, absent):
+            verb = f"match{'' if s else 'es'}" if absent else f"do{'' if s else 'es'} not match"
+            return f"value{s} that {verb} `{pattern}`"
         case HasFormat(name):
             return f"value{s} that {'are' if s else 'is'} no {name}"
         case OneOf(values):
@@ -275,6 +338,12 @@ def _breaking(condition: Condition, s: str) -> str:
         case Parsed(format, bound):
             beyond = f" {signs[bound.operator]} {show(bound.limit)}" if bound is not None else ""
             return f"value{s} that {'are' if s else 'is'} no `{format}` text{beyond}"
+        case NotFuture(_, at):
+            return f"value{s} after {show(at)}"
+        case Before(_, _, at):
+            return f"value{s} from {show(at)} on"
+        case FollowedWithin(field, seconds):
+            return f"value{s} more than {show(seconds)} s before `{field_text(field)}`"
         case UniqueItems():
             return f"value{s} with repeated items"
         case AllOf(conditions):
@@ -308,14 +377,6 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _all(count: int, noun: str) -> str:
-    return f"The {noun} is" if count == 1 else f"All {_count(count, noun)} are"
-
-
 # --------------------------------------------------------------------------- ages
 
 
@@ -329,9 +390,11 @@ def _age(check: Check, judgement: AgeLimit, measurement: Measurement, now: datet
         status: CheckStatus = "passed" if oldest else "failed"
         return replace(common, status=status, description=f"There is no value in `{field}`, expected {check.expected}.")
     try:
-        moment = _instant(measurement.value, judgement.timezone)
+        moment = instant(measurement.value, judgement.timezone)
     except (ValueError, TypeError):
         raise Incomparable(f"{measurement.value!r} in `{field}` is not a timestamp") from None
+    if judgement.by is not None:
+        return _deadline(common, judgement, judgement.by, moment, now)
     kept = moment >= before(now, judgement.limit, judgement.timezone)
     which = "oldest" if oldest else "newest"
     sentence = (
@@ -341,207 +404,26 @@ def _age(check: Check, judgement: AgeLimit, measurement: Measurement, now: datet
     return replace(common, status="passed" if kept else "failed", description=sentence, measured=seconds)
 
 
-def _instant(value: Any, zone: str) -> datetime:
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value.strip())
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time(0))
-    if not isinstance(value, datetime):
-        raise TypeError(value)
-    return value if value.tzinfo is not None else value.replace(tzinfo=zone_of(zone))
+def _day(check: Check, judgement: DateLimit, now: datetime) -> CheckResult:
+    """What the moment of the check says of a day that the contract names."""
+    moment = judgement.moment if judgement.moment.tzinfo is not None else judgement.moment.replace(tzinfo=UTC)
+    reached = now >= moment
+    distance = f"{age_text(now - moment)} ago" if reached else f"in {age_text(moment - now)}"
+    sentence = f"{moment.isoformat()} {'was' if reached else 'is'} {distance}, expected {check.expected}."
+    status: CheckStatus = "failed" if reached else "passed"
+    if judgement.not_before:
+        status, sentence = ("passed", sentence) if reached else ("skipped", f"Skipped: {sentence}")
+    return CheckResult(check, status, sentence, answered_by="catalogue")
 
 
-def _clock(value: Any) -> time:
-    clock = time.fromisoformat(value.strip()) if isinstance(value, str) else value
-    if not isinstance(clock, time):
-        raise TypeError(value)
-    return clock if clock.tzinfo is not None else clock.replace(tzinfo=UTC)
-
-
-def zone_of(name: str) -> timezone | ZoneInfo:
-    """The time zone of an IANA name or a `+HH:MM` offset. Raises `ValueError` for anything else."""
-    if name in ("UTC", "Z", "Etc/UTC"):
-        return UTC
-    if name[:1] in "+-":
-        sign = -1 if name[0] == "-" else 1
-        hours, _, minutes = name[1:].partition(":")
-        return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes or 0)))
-    try:
-        return ZoneInfo(name)
-    except ZoneInfoNotFoundError as error:
-        raise ValueError(f"unknown time zone {name}") from error
-
-
-def before(now: datetime, duration: Duration, zone: str = "UTC") -> datetime:
-    """The moment `duration` before `now`, in UTC; months and years are counted on the calendar of `zone`.
-
-    Before the year 1 it is the first moment there is.
-    """
-    try:
-        exact = exact_duration(duration)
-        if exact is not None:
-            return now.astimezone(UTC) - exact
-        months = int(duration.count * (12 if duration.unit == "year" else 1))
-        local = now.astimezone(zone_of(zone))
-        year, month = divmod(local.year * 12 + local.month - 1 - months, 12)
-        if year < 1:
-            raise OverflowError
-        day = min(local.day, calendar.monthrange(year, month + 1)[1])
-        return local.replace(year=year, month=month + 1, day=day).astimezone(UTC)
-    except OverflowError:
-        return datetime.min.replace(tzinfo=UTC)
-
-
-def age_text(age: timedelta) -> str:
-    """An age in its two largest units: `3 d 4 h`."""
-    seconds = int(abs(age.total_seconds()))
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return ("-" if age < timedelta(0) else "") + (" ".join(parts[:2]) or "0 s")
-
-
-# --------------------------------------------------------------------------- the schema
-
-
-def _columns_present(check: Check, judgement: ColumnsPresent, relation: Relation) -> CheckResult:
-    details = []
-    for column in judgement.columns:
-        there = relation.has(column.field)
-        ok = there or column.optional
-        details.append(Detail(field_text(column.field), "present", "present" if there else "missing", ok))
-    missing = [one.column for one in details if not one.ok]
+def _deadline(common: CheckResult, judgement: AgeLimit, by: str, newest: datetime, now: datetime) -> CheckResult:
+    """Whether the data of the last deadline is there now, also if it came late."""
+    deadline, since = period(judgement, by, now)
+    field = field_text(common.check.metrics[0].field) if isinstance(common.check.metrics[0], Aggregate) else "data"
     sentence = (
-        f"{_count(len(missing), 'column')} missing: {', '.join(missing)}; expected {check.expected}."
-        if missing
-        else f"{_all(len(details), 'promised column')} there."
+        f"The newest `{field}` is {newest.isoformat()}; by {deadline:%Y-%m-%d %H:%M %Z} it had to be from "
+        f"{since.astimezone(deadline.tzinfo):%Y-%m-%d %H:%M} on."
     )
-    return _schema_result(check, details, sentence, len(missing))
-
-
-def _no_other_columns(check: Check, judgement: NoOtherColumns, relation: Relation) -> CheckResult:
-    promised = {found.name for column in judgement.columns if (found := relation.find(column.field[0])) is not None}
-    others = [column for column in relation.columns if column.name not in promised]
-    details = [Detail(one.name, "not there", one.native_type or "present", False) for one in others]
-    names = ", ".join(one.name for one in others)
-    sentence = f"{_count(len(others), 'other column')}: {names}." if others else "There are no other columns."
-    return _schema_result(check, details, sentence, len(others))
-
-
-def _schema_result(check: Check, details: Sequence[Detail], sentence: str, wrong: int) -> CheckResult:
-    return CheckResult(
-        check,
-        "failed" if wrong else "passed",
-        sentence,
-        measured=wrong,
-        details=tuple(details),
-        answered_by="catalogue",
-    )
-
-
-def _types_match(check: Check, judgement: TypesMatch, measurements: Measurements, relation: Relation) -> CheckResult:
-    details: list[Detail] = []
-    unknown: list[str] = []
-    rows = 0
-    scans = []
-    for column in judgement.columns:
-        assert column.type is not None
-        if not relation.has(column.field):
-            continue  # the columns check says so
-        measurement = measurements.get(UnparsedValues(column.field))
-        if measurement is not None and measurement.answered_by == "scan" and measurement.sql:
-            scans.append(measurement.sql)
-        name = field_text(column.field)
-        verdict, found = _type_verdict(column, measurement, relation)
-        if verdict is None:
-            unknown.append(f"{name}: {found}")
-        if verdict is False and measurement is not None and measurement.error is None:
-            rows += int(measurement.value or 0)
-        details.append(Detail(name, column.type.text, found, verdict is True))
-    if not details:
-        return CheckResult(check, "skipped", "Skipped: none of the columns is there.", answered_by="catalogue")
-    wrong = [one for one in details if not one.ok and not any(text.startswith(f"{one.column}: ") for text in unknown)]
-    common = CheckResult(
-        check,
-        "passed",
-        f"{_all(len(details), 'column')} of the promised type.",
-        measured=len(wrong),
-        rows=rows if scans else None,
-        details=tuple(details),
-        sql=scans[0] if scans else None,
-        answered_by="scan" if scans else "catalogue",
-    )
-    if wrong:
-        listed = "; ".join(f"{one.column}: expected {one.expected}, found {one.found}" for one in wrong)
-        return replace(
-            common, status="failed", description=f"{_count(len(wrong), 'column')} of another type: {listed}."
-        )
-    if unknown:
-        return replace(common, status="errored", description=f"Could not evaluate: {'; '.join(unknown)}.")
-    return common
-
-
-def _type_verdict(
-    column: ExpectedColumn, measurement: Measurement | None, relation: Relation
-) -> tuple[bool | None, str]:
-    """Whether a column has its type (None: nobody can tell), and what was found."""
-    declared = column.type
-    assert declared is not None
-    if measurement is None:
-        return None, "it was not measured"
-    if measurement.error is not None:
-        return None, measurement.error
-    unparsed = int(measurement.value or 0)
-    cells = f"{_count(unparsed, 'cell')} that {'are' if unparsed != 1 else 'is'} no {declared.text}"
-    if relation.encoding != "native":
-        if column.field not in relation.declared:
-            return None, f"nobody can tell whether text is {declared.text}"
-        return (False, cells) if unparsed else (True, f"{relation.encoding.upper()} cells of this type")
-    native, category = _native(column, relation)
-    if relation.dialect == "sqlite" and category == "unknown" and column.field in relation.declared:
-        return (False, cells) if unparsed else (True, native or "cells of this type")
-    if category == "string" and column.field in relation.formats and _stored_as_text(column, native, relation):
-        return (False, cells) if unparsed else (True, f"{native} of this format")
-    verdict = _native_verdict(column, native, category, relation.dialect)
-    if verdict is None:
-        return None, f"the type {native or '?'} is not known to hold {declared.text}"
-    if verdict and unparsed:
-        return False, cells
-    return verdict, native
-
-
-def _stored_as_text(column: ExpectedColumn, native: str, relation: Relation) -> bool:
-    """Whether text is where the promised dates or times may be: unless another native type is stated."""
-    stated = column.type.native if column.type is not None else None
-    return stated is None or same_native_type(stated, native, relation.dialect) is not False
-
-
-def _native(column: ExpectedColumn, relation: Relation) -> tuple[str, str]:
-    found = relation.find(column.field[0])
-    assert found is not None
-    if len(column.field) == 1:
-        return found.native_type, found.category
-    native = field_type(found.native_type, column.field[1:], relation.dialect) or ""
-    return native, category_of(native, relation.dialect)
-
-
-def _native_verdict(column: ExpectedColumn, native: str, category: str, dialect: str) -> bool | None:
-    declared = column.type
-    assert declared is not None
-    by_category: bool | None = None
-    if declared.categories:
-        satisfied = satisfied_categories(native, category, dialect)
-        if satisfied & declared.categories:
-            by_category = True
-        else:
-            by_category = None if category == "unknown" else False
-    by_native = same_native_type(declared.native, native, dialect) if declared.native else None
-    zoned = declared.with_timezone
-    if zoned is not None and category in ("timestamp", "time") and has_timezone(native, dialect) != zoned:
-        return False
-    verdicts: Iterable[bool] = [one for one in (by_category, by_native) if one is not None]
-    if declared.categories and by_category is None and by_native is not True:
-        return None
-    return all(verdicts) if verdicts else None
+    seconds = round((now - newest).total_seconds())
+    kept = newest.astimezone(UTC) >= since.astimezone(UTC)
+    return replace(common, status="passed" if kept else "failed", description=sentence, measured=seconds)

@@ -26,6 +26,10 @@ EACH = (ITEMS, MAP_KEYS, MAP_VALUES)
 """The segments that stand for many values of one row."""
 
 
+MESSAGE_TIME: FieldPath = ("__timestamp",)
+"""When the broker got a message of a topic: a column that every message has beside its fields."""
+
+
 def field_text(path: FieldPath) -> str:
     """`("x", "[]", "id")` as a person writes it: `x[].id`."""
     text = ""
@@ -71,9 +75,10 @@ class Length:
 
 @dataclass(frozen=True)
 class Matches:
-    """The ECMA-262 regular expression is found in the value (search, not anchored)."""
+    """The ECMA-262 regular expression is found in the value (search, not anchored), or with `absent` is not."""
 
     pattern: str
+    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,38 @@ class Parsed:
 
 
 @dataclass(frozen=True)
+class NotFuture:
+    """The date or timestamp is not after the moment of the run, which is put into `at` when it runs.
+
+    A value without a time zone is in `zone`; a date is compared with the day of that zone.
+    """
+
+    zone: str = "UTC"
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Before:
+    """The date or timestamp is before the moment that lies `count` `unit`s before the run.
+
+    That moment, with months and years counted on the calendar, is put into `at` when it runs. Values without a
+    time zone are in UTC, a date is its midnight.
+    """
+
+    count: int
+    unit: Literal["hour", "day", "month", "year"]
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class FollowedWithin:
+    """The timestamp at `field` of the same row is at most `seconds` after the value; either may be NULL."""
+
+    field: FieldPath
+    seconds: Decimal
+
+
+@dataclass(frozen=True)
 class AllOf:
     """Every one of `conditions` holds."""
 
@@ -145,7 +182,7 @@ class AllOf:
 
 Condition: TypeAlias = (
     "NotNull | Bound | Length | Matches | HasFormat | OneOf | NotOneOf | MultipleOf | Size | UniqueItems | HasKeys"
-    " | Parsed | AllOf"
+    " | Parsed | NotFuture | Before | FollowedWithin | AllOf"
 )
 
 
@@ -176,10 +213,12 @@ class Violations:
 class DuplicateKeys:
     """The number of distinct keys that occur more than once; a key with a NULL is no duplicate.
 
-    Measured: `int`; `Measurement.rows` is the number of rows that carry such a key.
+    Measured: `int`; `Measurement.rows` is the number of rows that carry such a key. With `of` rows that
+    number itself is what is measured.
     """
 
     fields: tuple[FieldPath, ...]
+    of: Literal["keys", "rows"] = "keys"
 
 
 @dataclass(frozen=True)
@@ -194,11 +233,18 @@ class OrphanKeys:
     target_fields: tuple[FieldPath, ...]
 
 
+AggregateFunction = Literal["min", "max", "avg", "sum", "median", "stddev"]
+
+
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate of the values at `field`, NULLs ignored. Measured: a scalar, None when there is no value."""
+    """One aggregate of the values at `field`, NULLs ignored. Measured: a scalar, None when there is no value.
 
-    function: Literal["min", "max", "avg", "sum"]
+    The median of an even number of values is the mean of the two in the middle; `stddev` is the standard
+    deviation of a population.
+    """
+
+    function: AggregateFunction
     field: FieldPath
 
 
@@ -206,11 +252,13 @@ class Aggregate:
 class Query:
     """The one cell of a user's SELECT, placeholders still in it. Measured: that scalar.
 
-    `column` is what `{property}` stands for, if the rule belongs to a column.
+    `column` is what `{property}` stands for, if the rule belongs to a column. With `result` rows it is the
+    number of rows the SELECT returns that is measured; with `count` its cell has to be a whole number.
     """
 
     sql: str
     column: FieldPath | None = None
+    result: Literal["value", "rows", "count"] = "value"
 
 
 @dataclass(frozen=True)
@@ -229,9 +277,138 @@ class UnparsedValues:
     field: FieldPath
 
 
+@dataclass(frozen=True)
+class ColumnCount:
+    """The number of columns; with `name`, of those that are called exactly that. Measured: `int`."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The number of names by which the columns differ from `names`: in their places if `ordered`, else as a bag.
+
+    Measured: `int`; the offenders are the names that are too many or missing.
+    """
+
+    names: tuple[str, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class FarFrom:
+    """The number of rows whose value at `field` names one of `places` and whose point is not within `radius` of it.
+
+    A place is (name, latitude, longitude) in degrees, the radius in metres, measured on a sphere. Rows that
+    name another place, or have no point, do not count. Measured: `int`.
+    """
+
+    field: FieldPath
+    latitude: FieldPath
+    longitude: FieldPath
+    places: tuple[tuple[str, float, float], ...]
+    radius: Decimal
+
+
+@dataclass(frozen=True)
+class OtherColumns:
+    """The number of columns that only one of the table and `target` has, or that are of another category there.
+
+    `columns` limits what is looked at; empty means all. Measured: `int`.
+    """
+
+    target: str
+    columns: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    exact_case: bool = False
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """The number of rows that are in only one of the table and `target`; a row that changed is one in each.
+
+    Rows are compared by `columns`, empty meaning all that both have, NULLs being equal. `renamed` gives the names
+    that keys have in the target; `where` limits both tables. Measured: `int`.
+    """
+
+    target: str
+    columns: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    where: str = ""
+    exact_case: bool = False
+
+
+RateUnit = Literal["second", "minute", "hour", "day"]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many messages a topic gets in each `per`, over the window that was read. Measured: a number."""
+
+    per: RateUnit
+
+
+@dataclass(frozen=True)
+class Undecodable:
+    """The number of messages that are not what their format or schema says. Measured: `int`."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What the function registered under `name` returns. `subject` is what the contract wants it measured on."""
+
+    name: str
+    subject: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSignature:
+    """The inputs and outputs that a model's file says it has. Measured: a `FoundSignature`."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Today:
+    """The moment of the check. Nothing is asked of the data, so nothing is measured."""
+
+
 Metric: TypeAlias = (
     "RowCount | ValueCount | Violations | DuplicateKeys | OrphanKeys | Aggregate | Query | Columns | UnparsedValues"
+    " | Rate | Undecodable | Registered | ModelSignature | Today | ColumnCount | ColumnNames | FarFrom | OtherColumns"
+    " | OtherRows"
 )
+
+
+# --------------------------------------------------------------------------- parts of a table
+
+
+@dataclass(frozen=True)
+class FieldFilter:
+    """Rows whose value at `field` lies in `[lower, upper)`, or is one of `values` where those are given.
+
+    None as a bound means open. A row without a value never belongs. A `datetime` bound compares instants,
+    and values without a time zone are taken to be in `zone`.
+    """
+
+    field: FieldPath
+    lower: Scalar = None
+    upper: Scalar = None
+    values: tuple[Scalar, ...] | None = None
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """The part of a table in which every one of `terms` holds, for example a partition.
+
+    `label` is what a person calls it (`partition 2024-01-05`). A key of these rows is unique if no other row
+    of the whole `table` has it, or no other of these `rows`.
+    """
+
+    terms: tuple[FieldFilter, ...]
+    label: str
+    unique_in: Literal["table", "rows"] = "table"
 
 
 # --------------------------------------------------------------------------- measurements
@@ -242,7 +419,8 @@ class FoundColumn:
     """A column as the source describes it.
 
     `native_type` is the source's own spelling (`DECIMAL(18,2)`, `STRUCT(x INTEGER)`); empty when the
-    source has no types (CSV). `category` is a name of `datatypes.Category`.
+    source has no types (CSV). `category` is a name of `datatypes.Category`. A `hidden` column may be asked for
+    but is none of the data's own, such as the offset of a message.
     """
 
     name: str
@@ -250,6 +428,15 @@ class FoundColumn:
     category: str
     nullable: bool = True
     comment: str = ""
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class FoundSignature:
+    """What a model takes and gives, by its own word. Unnamed columns have an empty name."""
+
+    inputs: tuple[FoundColumn, ...]
+    outputs: tuple[FoundColumn, ...]
 
 
 @dataclass(frozen=True)

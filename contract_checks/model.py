@@ -7,7 +7,7 @@ reads from them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from contract_checks.datatypes import Category, category_of
@@ -21,8 +21,8 @@ Compatibility = Literal["superset", "exact", "subset"]
 """`superset`: the data may have more columns than the contract (default); `exact`: neither more nor fewer;
 `subset`: fewer, but no others."""
 
-Lifecycle = Literal["draft", "active", "deprecated"]
-"""Whether a contract is in force. Only an `active` one can block; see `Contract.lifecycle`."""
+Lifecycle = Literal["draft", "active", "deprecated", "retired"]
+"""Whether a contract is in force. Only an `active` one can block, and a `retired` one is not even checked."""
 
 
 @dataclass(frozen=True)
@@ -80,23 +80,42 @@ class Cadence:
 class Thresholds:
     """All of `all_of` must hold for the measured value, in rows or as a percentage of `base`.
 
-    `base` is the metric that counts the whole when `unit` is `percent`.
+    `base` is the metric that counts the whole when `unit` is `percent`. Where `needs` has no value, for example
+    the minimum of an empty column, there is nothing to say about the requirement.
     """
 
     all_of: tuple[Threshold, ...]
     unit: Unit = "rows"
     base: Metric | None = None
+    needs: Metric | None = None
 
 
 @dataclass(frozen=True)
 class AgeLimit:
-    """The measured timestamp is at most `limit` before now. A naive timestamp is in `timezone`."""
+    """The measured timestamp is at most `limit` before now. A naive timestamp is in `timezone`.
+
+    With `by`, a time of day as `HH:MM` in `timezone`, it is a deadline: what counts is the last time that it
+    was `by` o'clock. The timestamp is from that day then, or where `limit` is more than a day, at most `limit`
+    before it.
+    """
 
     limit: Duration
     timezone: str = "UTC"
+    by: str | None = None
 
 
-Requirement: TypeAlias = Thresholds | AgeLimit
+@dataclass(frozen=True)
+class DateLimit:
+    """What the day of the check must be: not before `moment`, or before it; without a time zone it is in UTC.
+
+    With `not_before` (the day from which data is available) a check does not apply until then.
+    """
+
+    moment: datetime
+    not_before: bool = False
+
+
+Requirement: TypeAlias = Thresholds | AgeLimit | DateLimit
 """What must be true of a measured value."""
 
 
@@ -107,7 +126,8 @@ class Expectation:
     `rule` is the promise's key or metric as the contract spells it (`minimum`, `nullValues`); `id` and
     `name` are its own, if it has them. `field` is the column concerned, by physical name. With
     `if_present` a column that is not there makes the check skipped instead of errored.
-    `incident` says whether a failure opens an incident (None: not stated).
+    `incident` says whether a failure opens an incident, `blocking` whether it stops what is downstream
+    (None: not stated). `engine` is the one that the rule was written for, if it was translated.
     """
 
     rule: str
@@ -124,9 +144,34 @@ class Expectation:
     schedule: str | None = None
     if_present: bool = False
     incident: bool | None = None
+    blocking: bool | None = None
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
+    engine: str = ""
+
+
+@dataclass(frozen=True)
+class SemanticRule:
+    """One promise about the metadata of a dataset: a rule in JSON Logic that must be true of it.
+
+    `rule` is the parsed JSON. `unusable` says why it cannot be evaluated whatever the metadata, for example
+    because its text is no JSON. `enabled`, `entity_type` and `ignored_entities` say where it applies;
+    `inherited` that it comes from the contract of a data product. A rule `of_asset` is about what the asset itself
+    is known to be, so that the contract's own word does not count.
+    """
+
+    name: str
+    description: str
+    rule: Any = field(hash=False)
+    location: Location = field(repr=False)
+    enabled: bool = True
+    entity_type: str | None = None
+    ignored_entities: tuple[str, ...] = ()
+    severity: Severity = "error"
+    inherited: bool = False
+    unusable: str = ""
+    of_asset: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +181,8 @@ class Column:
     `name` is the contract's name, `physical_name` the one in the data. `children` are the fields of an
     object, `items` describes the items of an array, `map_keys` and `map_values` those of a map.
     `primary_key` is the 1-based position in the primary key, or None. `virtual` marks a column that is not
-    stored (ODCS measures). `optional` marks one that may be absent from the data.
+    stored (ODCS measures). `optional` marks one that may be absent from the data. `role` says whether a model
+    takes or gives it.
     """
 
     name: str
@@ -153,6 +199,7 @@ class Column:
     sensitive: bool = False
     virtual: bool = False
     optional: bool = False
+    role: Literal["", "input", "output"] = ""
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     sources: tuple[str, ...] = ()
@@ -188,7 +235,9 @@ class Dataset:
     """One table, topic, model or file that a contract is about.
 
     `key` names the dataset among all datasets of the system (the default asset key is made of it);
-    `physical_name` is how a source finds it, possibly qualified with dots.
+    `physical_name` is how a source finds it, possibly qualified with dots. `entity_type` is the type of asset
+    that semantic rules are written for. `aliases` are names under which a source may have the data instead.
+    `foreign` marks a dataset of another contract.
     """
 
     name: str
@@ -205,6 +254,10 @@ class Dataset:
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     sources: tuple[str, ...] = ()
+    semantic_rules: tuple[SemanticRule, ...] = ()
+    entity_type: str = "table"
+    aliases: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,7 +295,9 @@ class Contract:
 
     `dialect` is the name of the reader (`odcs`, `openmetadata`, `openmetadata_proposal`). `status` is the
     contract's own word, `lifecycle` what it means for blocking. `digest` is the SHA-256 of the file.
-    `problems` are warnings only: a contract with an error is never made.
+    `problems` are warnings only: a contract with an error is never made. `related` are the datasets of other
+    contracts that foreign keys lead to. `data_products` are all products that the data is in, `data_product` the
+    only one. It is in force from `effective_from` on and before `effective_until`.
     """
 
     id: str
@@ -256,6 +311,7 @@ class Contract:
     description: str = ""
     domain: str = ""
     data_product: str = ""
+    data_products: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -265,6 +321,9 @@ class Contract:
     documented: tuple[Documented, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     incidents: bool | None = None
+    related: tuple[Dataset, ...] = ()
+    effective_from: datetime | None = None
+    effective_until: datetime | None = None
     digest: str = ""
     problems: tuple[Problem, ...] = field(default=(), compare=False)
 

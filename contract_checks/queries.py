@@ -150,6 +150,39 @@ def check_query(sql: str, dialect: str) -> str | None:
     return None
 
 
+_BRACES = re.compile(r"\$?\{[^{}]*\}")
+
+
+def with_table(sql: str, dialect: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    """The query with another table in the place of `old`, whatever it calls its columns.
+
+    `old` and `new` are names in parts, the table last. The table is meant where its name stands alone or after
+    the same schema. Placeholders stay. A query that cannot be parsed is given back as it is; it will be refused.
+    """
+    kept: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        kept.append(match[0])
+        return f"contract_hidden_{len(kept) - 1}_"
+
+    try:
+        tree = sqlglot.parse_one(_BRACES.sub(hide, sql), dialect=dialect)
+    except (SqlglotError, RecursionError):
+        return sql
+    defined = {one.alias_or_name.lower() for one in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        if table.name.lower() != old[-1].lower() or (not table.db and table.name.lower() in defined):
+            continue
+        if table.db and (len(old) < 2 or table.db.lower() != old[-2].lower()):
+            continue
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=table.this.copy()))
+        table.set("this", exp.to_identifier(new[-1], quoted=True))
+        table.set("db", exp.to_identifier(new[-2], quoted=True) if len(new) > 1 else None)
+        table.set("catalog", None)
+    return re.sub(r"contract_hidden_(\d+)_", lambda match: kept[int(match[1])], tree.sql(dialect=dialect))
+
+
 def _function_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.name).lower().rpartition(".")[2]

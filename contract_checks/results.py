@@ -36,7 +36,8 @@ class CheckResult:
 
     `measured` is the one number (or value) that was compared, `rows` the rows involved, `description` a
     sentence with both. `sql` reproduces the measurement. `details` is the table of a schema check,
-    `sample` a few offending rows, masked.
+    `sample` a few offending rows, masked. `scope` says which rows were looked at where only a part of the
+    table was asked for (`partition 2024-01-05`, `whole table`).
     """
 
     check: Check
@@ -49,6 +50,7 @@ class CheckResult:
     sql: str | None = None
     answered_by: str = "scan"
     notes: tuple[str, ...] = ()
+    scope: str = ""
 
     @property
     def blocks(self) -> bool:
@@ -163,6 +165,8 @@ def result_dict(result: CheckResult) -> dict[str, Any]:
         document["sql"] = result.sql
     if result.notes:
         document["notes"] = list(result.notes)
+    if result.scope:
+        document["scope"] = result.scope
     return document
 
 

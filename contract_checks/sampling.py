@@ -7,7 +7,7 @@ a database's error message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -15,22 +15,26 @@ from typing import Any
 
 from contract_checks.checks import TypesMatch
 from contract_checks.errors import SourceError
+from contract_checks.judging import show
 from contract_checks.metrics import (
     Aggregate,
+    ColumnNames,
     DuplicateKeys,
+    FarFrom,
     FieldPath,
     Measurement,
     Measurements,
     Metric,
     OrphanKeys,
+    OtherColumns,
     Query,
     Sample,
     Scalar,
+    Undecodable,
     UnparsedValues,
     Violations,
     field_text,
 )
-from contract_checks.judging import show
 from contract_checks.model import AgeLimit, Dataset, walk_columns
 from contract_checks.results import CheckResult
 from contract_checks.scans import SampleScan, sample_scan, shown_field
@@ -39,8 +43,14 @@ from contract_checks.sql import Relation
 
 MASK = "•••"
 """What stands in place of a sensitive value."""
-RARE = 1000
-"""Up to this many offenders, the samples of several checks share one scan."""
+PLACE_OF_A_MESSAGE = ("__partition", "__offset", "__timestamp")
+"""The hidden columns that tell where a message of a topic is."""
+RARE = 5000
+"""Up to this many offenders in all, the samples of several checks share one whole scan."""
+FIRST = 1000
+"""How many offending rows are looked at for the samples of the other checks."""
+SINGLE = 20
+"""How many checks that had no sample among those may have a scan of their own."""
 LONGEST = 200
 """The longest text of a cell that is shown."""
 
@@ -76,7 +86,7 @@ def _is_hidden(field: FieldPath, hidden: frozenset[FieldPath]) -> bool:
 
 
 def _masked(result: CheckResult, hidden: frozenset[FieldPath]) -> CheckResult:
-    if not hidden:
+    if not hidden or not result.check.metrics:
         return result
     if result.status == "errored":
         return replace(result, description=_without_values(result.description)) if result.sql is not None else result
@@ -119,24 +129,42 @@ def _samples(
 ) -> dict[Metric, Sample]:
     """A sample for each metric, in as few statements as possible.
 
-    Keys and single values came along with their count. Of the row-level metrics, all the rare ones share
-    one scan; each frequent one has a scan of its own, which soon ends at its limit.
+    Keys and single values came along with their count. Of the row-level metrics, all the rare ones share one
+    scan. The frequent ones share another, which soon ends at its limit; a few that it did not meet have a
+    scan of their own.
     """
     samples: dict[Metric, Sample] = {}
-    rare: list[Metric] = []
-    frequent: list[Metric] = []
+    offending: dict[Metric, int] = {}
     for metric in metrics if rows else ():
         measurement = measurements[metric]
         if measurement.offenders:
             samples[metric] = _from_offenders(metric, measurement, rows, hidden)
         elif isinstance(metric, Violations | UnparsedValues):
-            (rare if int(measurement.value) <= RARE else frequent).append(metric)
+            offending[metric] = int(measurement.value)
     key = _key(dataset, relation)
-    scans = [sample_scan(rare, key, relation), *(sample_scan([metric], key, relation, rows) for metric in frequent)]
+    rare, left = _rare(offending)
+    scans = [sample_scan(rare, key, relation), sample_scan(left, key, relation, FIRST)]
     for scan in scans:
         if scan is not None:
             samples |= _run(scan, key, session, rows, hidden)
-    return samples
+    missed = [metric for metric in left if metric in samples and not samples[metric].rows]
+    for metric in missed[:SINGLE]:
+        single = sample_scan([metric], key, relation, rows)
+        if single is not None:
+            samples |= _run(single, key, session, rows, hidden)
+    return {metric: sample for metric, sample in samples.items() if sample.rows}
+
+
+def _rare(offending: Mapping[Metric, int]) -> tuple[list[Metric], list[Metric]]:
+    """The metrics whose offenders together are few enough to be fetched all, and the others."""
+    rare: list[Metric] = []
+    total = 0
+    for metric in sorted(offending, key=lambda one: offending[one]):
+        total += offending[metric]
+        if total > RARE:
+            break
+        rare.append(metric)
+    return rare, [metric for metric in offending if metric not in rare]
 
 
 def _key(dataset: Dataset, relation: Relation) -> tuple[FieldPath, ...]:
@@ -144,7 +172,8 @@ def _key(dataset: Dataset, relation: Relation) -> tuple[FieldPath, ...]:
     columns = sorted(
         (one for one in dataset.columns if one.primary_key is not None), key=lambda one: one.primary_key or 0
     )
-    return tuple((one.physical_name,) for one in columns if relation.find(one.physical_name) is not None)
+    place = tuple((one.name,) for one in relation.columns if one.name in PLACE_OF_A_MESSAGE and one.hidden)
+    return place or tuple((one.physical_name,) for one in columns if relation.find(one.physical_name) is not None)
 
 
 def _run(
@@ -166,6 +195,14 @@ def _run(
 def _from_offenders(metric: Metric, measurement: Measurement, rows: int, hidden: frozenset[FieldPath]) -> Sample:
     if isinstance(metric, DuplicateKeys | OrphanKeys):
         fields = metric.fields
+    elif isinstance(metric, FarFrom):
+        fields = (metric.field, metric.latitude, metric.longitude)
+    elif isinstance(metric, ColumnNames | OtherColumns):
+        fields = (("column",),)
+        hidden = frozenset()  # names, no values
+    elif isinstance(metric, Undecodable):
+        fields = (("partition",), ("offset",), ("problem",))
+        hidden = frozenset()  # where it is and what kind of error it has, never what it holds
     else:
         fields = (shown_field(metric),)
     return _sample(fields, measurement.offenders[:rows], measurement.sql or "", hidden)

@@ -8,25 +8,35 @@ exactly becomes one statement per column that returns its distinct values, to be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
 
+from contract_checks import comparisons
 from contract_checks.metrics import (
     EACH,
     ITEMS,
     Aggregate,
+    ColumnCount,
+    ColumnNames,
     Columns,
     Condition,
     DuplicateKeys,
+    FarFrom,
     FieldPath,
     Measurement,
     Metric,
+    ModelSignature,
     OrphanKeys,
+    OtherColumns,
+    OtherRows,
     Query,
+    Rate,
+    Registered,
     RowCount,
+    Undecodable,
     UniqueItems,
     UnparsedValues,
     ValueCount,
@@ -35,14 +45,15 @@ from contract_checks.metrics import (
 )
 from contract_checks.queries import check_query
 from contract_checks.sql import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, sql_for
-from contract_checks.sql.interface import is_not_null, number
+from contract_checks.sql.interface import count_if, is_not_null, number
+from contract_checks.sql.scoping import scoped_query
 from contract_checks.values import breaks
 
 _KEY = "contract_key_"
 OFFENDERS = 20
 """How many offending keys a statement that finds them returns along."""
 
-Kind = Literal["aggregate", "duplicates", "orphans", "query", "values"]
+Kind = Literal["aggregate", "duplicates", "orphans", "query", "values", "tally"]
 
 
 @dataclass(frozen=True)
@@ -52,13 +63,14 @@ class Scan:
     `aggregate`: one row, cell i answers metric i. `duplicates`: a few rows (key…, its rows, all keys, all
     rows). `orphans`: a few rows (key…, all rows).
     `query`: the user's own one cell. `values`: rows (value, how often), to be judged in
-    Python by `condition`.
+    Python by `condition`. `tally`: rows from which `tallies` works out the number.
     """
 
     kind: Kind
     sql: str
     metrics: tuple[Metric, ...]
     condition: Condition | None = None
+    cells: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,10 +93,28 @@ def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mappin
     scans: list[Scan] = []
     for metric in dict.fromkeys(metrics):
         try:
-            if isinstance(metric, Columns):
+            if relation.part is None and metric in relation.facts:
+                known.append(relation.facts[metric])
+            elif isinstance(metric, Columns):
                 known.append(Measurement(metric, relation.columns, answered_by="catalogue"))
+            elif isinstance(metric, ColumnCount):
+                known.append(comparisons.count_columns(metric, relation))
+            elif isinstance(metric, ColumnNames):
+                known.append(comparisons.compare_names(metric, relation))
+            elif isinstance(metric, OtherColumns):
+                known.append(comparisons.compare_columns(metric, relation, targets))
+            elif isinstance(metric, OtherRows):
+                scans.append(Scan("tally", comparisons.other_rows_sql(metric, relation, targets), (metric,)))
+            elif isinstance(metric, FarFrom):
+                scans.append(Scan("tally", comparisons.places_sql(metric, relation, sql), (metric,)))
             elif isinstance(metric, DuplicateKeys) and not any(each in path for path in metric.fields for each in EACH):
                 scans.append(Scan("duplicates", _duplicates_sql(metric.fields, relation, sql), (metric,)))
+            elif isinstance(metric, Undecodable):
+                known.append(Measurement(metric, skipped="only messages that are read from a broker are decoded"))
+            elif isinstance(metric, Rate):
+                known.append(Measurement(metric, skipped="only messages that are read from a broker have a rate"))
+            elif isinstance(metric, Registered | ModelSignature):
+                continue  # no statement answers it; see `run`
             elif isinstance(metric, OrphanKeys):
                 scans.append(Scan("orphans", _orphans_sql(metric, relation, sql, targets), (metric,)))
             elif isinstance(metric, Query):
@@ -94,7 +124,8 @@ def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mappin
         except Unmeasurable as reason:
             known.append(Measurement(metric, error=str(reason)))
     if aggregates:
-        scans.insert(0, aggregate_scan(aggregates, relation))
+        cells = [(metric, expression.sql(dialect=relation.dialect)) for metric, expression in aggregates]
+        scans.insert(0, aggregate_scan(cells, relation))
     return Compiled(tuple(scans), tuple(known))
 
 
@@ -105,6 +136,10 @@ def _fused(
     try:
         expression = _aggregate(metric, sql)
     except NeedsValues as asked:
+        if isinstance(metric, Aggregate):
+            ask = comparisons.median_sql if metric.function == "median" else comparisons.values_sql
+            scans.append(Scan("tally", ask(metric, relation, sql), (metric,)))
+            return []
         scans.append(_values_scan(metric, asked.condition, relation, sql))
         return []
     except NotApplicable as reason:
@@ -116,30 +151,30 @@ def _fused(
     return [(metric, expression)]
 
 
-def aggregate_scan(aggregates: Iterable[tuple[Metric, exp.Expr]], relation: Relation) -> Scan:
-    """One SELECT with a cell for each metric."""
-    pairs = list(aggregates)
-    cells = [exp.Alias(this=expression, alias=exp.to_identifier(f"m{i}")) for i, (_, expression) in enumerate(pairs)]
-    select = exp.select(*cells).from_(relation.table())
-    return Scan("aggregate", select.sql(dialect=relation.dialect), tuple(metric for metric, _ in pairs))
+def aggregate_scan(cells: Sequence[tuple[Metric, str]], relation: Relation) -> Scan:
+    """One SELECT with a cell, already SQL text, for each metric."""
+    return Scan(
+        "aggregate",
+        _select(cells, relation),
+        tuple(metric for metric, _ in cells),
+        cells=tuple(cell for _, cell in cells),
+    )
+
+
+def _select(cells: Sequence[tuple[Metric, str]], relation: Relation) -> str:
+    listed = ", ".join(f"{cell} AS m{index}" for index, (_, cell) in enumerate(cells))
+    return f"SELECT {listed} FROM {relation.sql}"
 
 
 def split(scan: Scan, relation: Relation) -> tuple[Scan, ...]:
-    """An aggregate scan as one scan for each of its metrics, to find the one that fails."""
-    sql = sql_for(relation)
-    parts = []
-    for metric in scan.metrics:
-        expression = _aggregate(metric, sql)
-        if expression is not None:
-            parts.append(aggregate_scan([(metric, expression)], relation))
-    return tuple(parts)
+    """An aggregate scan as one scan for each of its metrics: what a person runs to reproduce one value."""
+    return tuple(aggregate_scan([pair], relation) for pair in zip(scan.metrics, scan.cells, strict=True))
 
 
 def without(scan: Scan, metrics: Iterable[Metric], relation: Relation) -> Scan | None:
     """An aggregate scan without some of its metrics; None if nothing is left."""
-    sql, culprits = sql_for(relation), set(metrics)
-    rest = [(metric, _aggregate(metric, sql)) for metric in scan.metrics if metric not in culprits]
-    kept = [(metric, expression) for metric, expression in rest if expression is not None]
+    culprits = set(metrics)
+    kept = [pair for pair in zip(scan.metrics, scan.cells, strict=True) if pair[0] not in culprits]
     return aggregate_scan(kept, relation) if kept else None
 
 
@@ -155,7 +190,8 @@ def _aggregate(metric: Metric, sql: Sql) -> exp.Expr | None:
         return sql.unparsed(metric.field)
     if isinstance(metric, Aggregate):
         return sql.aggregate(metric.function, metric.field)
-    if isinstance(metric, DuplicateKeys) and len(metric.fields) == 1 and metric.fields[0][-1] == ITEMS:
+    one_list = isinstance(metric, DuplicateKeys) and len(metric.fields) == 1 and metric.fields[0][-1] == ITEMS
+    if isinstance(metric, DuplicateKeys) and one_list and metric.of == "keys":
         # Items are unique within each row's array; equal items of two rows are no duplicates.
         return sql.violations(metric.fields[0][:-1], UniqueItems())
     raise Unmeasurable(f"{type(metric).__name__} over items of arrays cannot be measured")
@@ -165,15 +201,21 @@ def _duplicates_sql(fields: tuple[FieldPath, ...], relation: Relation, sql: Sql)
     """The statement that counts recurring keys and the rows that carry them, and shows a few of them."""
     keys = [sql.key(path) for path in fields]
     names = [exp.to_identifier(f"{_KEY}{i}") for i in range(len(keys))]
+    source = relation
+    recurs: exp.Expr = exp.GT(this=exp.Count(this=exp.Star()), expression=number(1))
+    if relation.part is not None and relation.part.filter.unique_in == "table":
+        # A key of these rows recurs wherever else in the table it is.
+        source, own = relation.part.whole, count_if(relation.part.predicate)
+        recurs = exp.and_(recurs, exp.GT(this=own, expression=number(0)))
     groups = (
         exp.select(
             *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(keys, names, strict=True)),
             exp.Alias(this=exp.Count(this=exp.Star()), alias=exp.to_identifier("n")),
         )
-        .from_(relation.table())
+        .from_(source.table())
         .where(exp.and_(*(is_not_null(key) for key in keys)))
         .group_by(*(key.copy() for key in keys))
-        .having(exp.GT(this=exp.Count(this=exp.Star()), expression=number(1)))
+        .having(recurs)
     )
     totals = [exp.Count(this=exp.Star()), exp.Sum(this=exp.column("n"))]
     cells = [*(exp.column(name.name) for name in names), exp.column("n"), *(exp.Window(this=one) for one in totals)]
@@ -212,6 +254,8 @@ def _values_scan(metric: Metric, condition: Condition | None, relation: Relation
         condition = metric.condition
     value = sql.value(metric.field)
     shown = value.raw if value.raw is not None else value.expression
+    if value.category == "string" and value.raw is None:
+        shown = sql.exact_text(value)  # or a collation makes one value of several
     about_null = condition is not None and breaks(condition, None)
     judged = exp.or_(is_not_null(shown), value.absent) if about_null else is_not_null(shown)
     select = (
@@ -228,6 +272,10 @@ def _values_scan(metric: Metric, condition: Condition | None, relation: Relation
 _TABLE_NAMES = "object|table|model|schema|dataset"
 _COLUMN_NAMES = "property|column|field"
 _PLACEHOLDER = re.compile(r"\$?\{\s*(" + _TABLE_NAMES + "|" + _COLUMN_NAMES + r")\s*\}")
+# `{schema}.{table}` is one name: the table's, which the relation knows in full.
+_QUALIFIED = re.compile(
+    r"(`?)(?:\$?\{\s*(?:project|catalog|database|schema|dataset)\s*\}`?\.`?)+(\$?\{\s*(?:object|table|model)\s*\})\1"
+)
 
 
 def query_sql(metric: Query, relation: Relation) -> str:
@@ -250,7 +298,7 @@ def query_sql(metric: Query, relation: Relation) -> str:
             [name, *(exp.to_identifier(part, quoted=True).sql(dialect=relation.dialect) for part in metric.column[1:])]
         )
 
-    filled = _PLACEHOLDER.sub(fill, metric.sql)
+    filled = _PLACEHOLDER.sub(fill, _QUALIFIED.sub(r"\2", metric.sql))
     problem = check_query(filled, relation.dialect)
     if problem is not None:
         raise Unmeasurable(problem)
@@ -258,7 +306,17 @@ def query_sql(metric: Query, relation: Relation) -> str:
     inner = bare[1:-1].strip()
     # SQLite knows no SELECT in parentheses.
     enclosed = bare.startswith("(") and bare.endswith(")") and check_query(inner, relation.dialect) is None
-    return inner if enclosed else bare
+    query = inner if enclosed else bare
+    query = scoped_query(query, relation) or query
+    return f"SELECT COUNT(*) FROM (\n{query}\n) AS contract_rows" if metric.result == "rows" else query
+
+
+def query_is_scoped(metric: Query, relation: Relation) -> bool:
+    """Whether a user's query, asked of a part of a table, sees that part only."""
+    try:
+        return scoped_query(query_sql(metric, replace(relation, part=None)), relation) is not None
+    except Unmeasurable:
+        return True  # it is errored either way
 
 
 # --------------------------------------------------------------------------- samples of offenders

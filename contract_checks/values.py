@@ -36,6 +36,12 @@ from contract_checks.metrics import (
 )
 from contract_checks.patterns import search
 
+DATE_SHAPE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+CLOCK_SHAPE = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?"
+OFFSET_SHAPE = r"( ?([zZ]|[+-][0-9]{2}(:?[0-9]{2})?))?"
+TIMESTAMP_SHAPE = f"{DATE_SHAPE}([T ]{CLOCK_SHAPE}{OFFSET_SHAPE})?"
+"""What text must look like to be a date, a time of day, its offset, a timestamp, wherever cells have no types."""
+
 ISO_8601 = "ISO 8601"
 """The format of text-stored dates and times that declare none (ODCS, logicalTypeOptions)."""
 
@@ -57,7 +63,7 @@ def breaks(condition: Condition, value: Any) -> bool:
     if value is None:
         return isinstance(condition, NotNull) or (isinstance(condition, NotOneOf) and None in condition.values)
     if isinstance(condition, Matches):
-        return not search(condition.pattern, str(value))
+        return search(condition.pattern, str(value)) == condition.absent
     if isinstance(condition, HasFormat):
         return not FORMATS[condition.name](str(value))
     if isinstance(condition, Length):

@@ -5,6 +5,20 @@ from __future__ import annotations
 from contract_checks.sources.database import DatabaseSource
 from contract_checks.sources.files import FileSource
 from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
+from contract_checks.sources.kafka import KafkaSource
+from contract_checks.sources.memory import FrameSource
 from contract_checks.sources.servers import resolve
+from contract_checks.sources.staging import StagedTable
 
-__all__ = ["DatabaseSource", "FileSource", "MissingTableError", "QueryError", "Session", "Source", "resolve"]
+__all__ = [
+    "DatabaseSource",
+    "FileSource",
+    "FrameSource",
+    "KafkaSource",
+    "MissingTableError",
+    "QueryError",
+    "Session",
+    "Source",
+    "StagedTable",
+    "resolve",
+]

@@ -37,8 +37,16 @@ def find_columns(
     for candidate in _candidates(name, default_schema, dialect):
         found = reader(connection, candidate, dialect)
         if found:
-            return candidate, tuple(found)
+            return tuple(_stored(connection, part) for part in candidate), tuple(found)
     return None
+
+
+def _stored(connection: Connection, name: str) -> str:
+    """A name as the database stores it: SQLAlchemy spells names of Oracle and Snowflake in lower case."""
+    dialect = connection.dialect
+    denormalize: Callable[[str], str] | None = getattr(dialect, "denormalize_name", None)
+    needed = getattr(dialect, "requires_name_normalize", False)
+    return denormalize(name) if needed and denormalize is not None else name
 
 
 def _candidates(name: str, default_schema: str | None, dialect: str) -> list[TableName]:
@@ -132,9 +140,40 @@ def _read_by_reflection(connection: Connection, name: TableName, dialect: str) -
         native_type = column["type"].compile(dialect=connection.dialect)
         category = category_of(native_type, dialect)
         found.append(
-            FoundColumn(column["name"], native_type, category, bool(column["nullable"]), column.get("comment") or "")
+            FoundColumn(
+                _stored(connection, column["name"]),
+                native_type,
+                category,
+                bool(column["nullable"]),
+                column.get("comment") or "",
+            )
         )
     return found
+
+
+def find_comment(connection: Connection, dialect: str, name: TableName) -> str:
+    """The comment on a table that `find_columns` found, empty where there is none or the database has none."""
+    if dialect == "sqlite":
+        return ""
+    if dialect == "duckdb":
+        sql = """
+            SELECT comment FROM (
+              SELECT database_name, schema_name, table_name, comment FROM duckdb_tables()
+              UNION ALL SELECT database_name, schema_name, view_name, comment FROM duckdb_views()
+            ) WHERE lower(table_name) = lower(?) AND schema_name = coalesce(?, current_schema())
+              AND database_name = coalesce(?, current_database())"""
+        schema, catalog = (name[-2] if len(name) > 1 else None), (name[-3] if len(name) > 2 else None)
+        rows = _rows(connection, sql, (name[-1], schema, catalog))
+    elif dialect == "postgres":
+        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name[-2:])
+        rows = _rows(connection, "SELECT obj_description(to_regclass(%s), 'pg_class')", (quoted,))
+    else:
+        try:
+            reflected = inspect(connection).get_table_comment(name[-1], schema=".".join(name[:-1]) or None)
+        except (NotImplementedError, NoSuchTableError):
+            return ""
+        return reflected.get("text") or ""
+    return str(rows[0][0] or "") if rows else ""
 
 
 _READERS: dict[str, Callable[[Connection, TableName, str], Sequence[FoundColumn]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,10 +20,11 @@ from typing_extensions import override
 from contract_checks.errors import MissingDriverError, SourceError
 from contract_checks.model import Dataset, declared_categories, declared_formats
 from contract_checks.patterns import search
-from contract_checks.sources.catalogue import find_columns, table_sql
+from contract_checks.sources.catalogue import TableName, find_columns, find_comment, table_sql
 from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
 from contract_checks.sql import Relation
 from contract_checks.sql.sqlite import instant_text
+from contract_checks.values import TIMESTAMP_SHAPE
 
 STATEMENT_TIMEOUT = 600
 """Seconds after which a database that can do so gives up on a statement."""
@@ -36,8 +38,15 @@ _DIALECTS = {
     "mssql": "tsql",
     "mariadb": "mysql",
     "awsathena": "athena",
+    "clickhousedb": "clickhouse",
+    "impala": "hive",
+    "exa": "exasol",
+    "teradatasql": "teradata",
 }
 """SQLAlchemy's names of dialects that sqlglot calls otherwise."""
+
+_SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+"""Query parameters of a URL that must not be shown."""
 
 _EXTRAS = {
     "psycopg": "postgres",
@@ -72,12 +81,16 @@ class DatabaseSource(Source):
         self._engine = database if isinstance(database, Engine) else None
         try:
             self._url = database.url if isinstance(database, Engine) else make_url(database)
-        except ArgumentError:
+        except (ArgumentError, ValueError):
             # SQLAlchemy's message repeats the text, which may hold a password.
             raise SourceError(
                 "the source is not a SQLAlchemy URL; it looks like postgresql+psycopg://host/db"
             ) from None
-        self.name = self._url.render_as_string(hide_password=True)
+        secret = {key: str(value) for key, value in self._url.query.items() if _SECRET.search(key)}
+        self._secrets = [str(self._url.password)] if self._url.password else []
+        self._secrets += secret.values()
+        shown = self._url.update_query_dict(dict.fromkeys(secret, "***"))
+        self.name = shown.render_as_string(hide_password=True)
         self.default_schema = default_schema
         backend = self._url.get_backend_name()
         self.dialect = _DIALECTS.get(backend, backend)
@@ -103,9 +116,8 @@ class DatabaseSource(Source):
         """An error's words in one line, without the password of the URL."""
         words = str(getattr(error, "orig", None) or error).strip().partition("\nLINE ")[0]
         line = " ".join(part.strip() for part in words.splitlines() if part.strip())
-        password = self._url.password
-        if password:
-            line = line.replace(str(password), "***")
+        for secret in self._secrets:
+            line = line.replace(secret, "***")
         return line[:500]
 
     def _make_engine(self) -> Engine:
@@ -219,10 +231,13 @@ def _sqlite_search(pattern: str, subject: str | None) -> bool | None:
     return None if subject is None else search(pattern, subject)
 
 
+_TIMESTAMP = re.compile(TIMESTAMP_SHAPE)
+
+
 @lru_cache(maxsize=65536)
 def _sqlite_instant(subject: object, zone: str) -> str | None:
     """The UTC form of an ISO 8601 date or timestamp that is stored as text; NULL for anything else."""
-    if not isinstance(subject, str):
+    if not isinstance(subject, str) or _TIMESTAMP.fullmatch(subject) is None:
         return None
     try:
         return instant_text(datetime.fromisoformat(subject), zone)
@@ -237,21 +252,27 @@ class DatabaseSession(Session):
         super().__init__(datasets)
         self.connection, self.source, self.dialect = connection, source, source.dialect
         self._relations: dict[str, Relation] = {}
+        self._names: dict[str, TableName] = {}
 
     @override
     def relation(self, dataset: Dataset) -> Relation:
         if dataset.physical_name not in self._relations:
-            try:
-                found = find_columns(self.connection, self.dialect, dataset.physical_name, self.source.default_schema)
-            except DBAPIError as error:
-                raise QueryError(self.source.clean(error)) from None
+            found, known_as = None, dataset.physical_name
+            for known_as in (dataset.physical_name, *dataset.aliases):
+                try:
+                    found = find_columns(self.connection, self.dialect, known_as, self.source.default_schema)
+                except DBAPIError as error:
+                    raise QueryError(self.source.clean(error)) from None
+                if found is not None:
+                    break
             if found is None:
                 place = f" in schema {self.source.default_schema}" if self.source.default_schema else ""
                 raise MissingTableError(f"there is no table '{dataset.physical_name}'{place} in {self.source.name}")
             name, columns = found
+            self._names[dataset.physical_name] = name
             quoted = table_sql(name, self.dialect)
             self._relations[dataset.physical_name] = Relation(
-                shown=f"table {dataset.physical_name}",
+                shown=f"table {known_as}",
                 sql=quoted,
                 dialect=self.dialect,
                 columns=columns,
@@ -260,6 +281,17 @@ class DatabaseSession(Session):
                 placeholder=quoted,
             )
         return self._relations[dataset.physical_name]
+
+    @override
+    def comment(self, dataset: Dataset) -> str:
+        self.relation(dataset)
+        name = self._names.get(dataset.physical_name)
+        if name is None:
+            return ""  # files and messages have no catalogue
+        try:
+            return find_comment(self.connection, self.dialect, name)
+        except DBAPIError as error:
+            raise QueryError(self.source.clean(error)) from None
 
     @override
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:

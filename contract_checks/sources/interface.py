@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from typing import Any
 
 from contract_checks.errors import SourceError
-from contract_checks.metrics import Measurement, Metric
+from contract_checks.metrics import Aggregate, DuplicateKeys, FarFrom, Measurement, Metric, Query
 from contract_checks.model import Dataset
 from contract_checks.scans import OFFENDERS, Compiled, Scan, split, without
 from contract_checks.sql import Relation
+from contract_checks.tallies import aggregate_of, far_from
 from contract_checks.values import breaks
 
 
@@ -63,6 +65,10 @@ class Session(ABC):
         Raises `QueryError` if the source refuses it; what was asked before and after stays answerable.
         """
 
+    def comment(self, dataset: Dataset) -> str:
+        """What the catalogue says of the dataset's table as a whole, empty where it says nothing."""
+        return ""
+
     def prepare_queries(self) -> None:  # noqa: B027 - most sources have nothing to prepare
         """Called once before the first user's query; a source may make names resolvable here."""
 
@@ -74,7 +80,8 @@ class Session(ABC):
                 relation: Relation | str = self.relation(dataset)
             except SourceError as error:
                 relation = str(error)
-            found[dataset.name] = relation
+            if not dataset.foreign:
+                found[dataset.name] = relation
             found[dataset.physical_name] = relation
         return found
 
@@ -89,7 +96,7 @@ class Session(ABC):
 
     def _answer(self, scan: Scan, relation: Relation) -> Iterable[Measurement]:
         try:
-            return _measurements(scan, self.run(scan.sql))
+            return _measurements(scan, self.run(scan.sql), relation)
         except QueryError as error:
             if scan.kind != "aggregate" or len(scan.metrics) == 1:
                 return [Measurement(metric, error=str(error), sql=scan.sql) for metric in scan.metrics]
@@ -110,7 +117,7 @@ class Session(ABC):
         if rest is None:
             return culprits.values() or [Measurement(metric, error="the scan failed") for metric in scan.metrics]
         try:
-            return [*culprits.values(), *_measurements(rest, self.run(rest.sql))]
+            return [*culprits.values(), *_measurements(rest, self.run(rest.sql), relation)]
         except QueryError as error:
             return [
                 *culprits.values(),
@@ -123,24 +130,41 @@ class Session(ABC):
         return self.fetch(sql)
 
 
-def _measurements(scan: Scan, rows: list[tuple[Any, ...]]) -> list[Measurement]:
+def _measurements(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -> list[Measurement]:
     if scan.kind == "aggregate":
-        return [Measurement(metric, value, sql=scan.sql) for metric, value in zip(scan.metrics, rows[0], strict=True)]
+        singles = split(scan, relation)
+        return [Measurement(one.metrics[0], value, sql=one.sql) for one, value in zip(singles, rows[0], strict=True)]
     metric = scan.metrics[0]
     if scan.kind == "duplicates":
         keys, carriers = (int(rows[0][-2]), int(rows[0][-1])) if rows else (0, 0)
-        return [Measurement(metric, keys, rows=carriers, sql=scan.sql, offenders=tuple(row[:-2] for row in rows))]
+        value = carriers if isinstance(metric, DuplicateKeys) and metric.of == "rows" else keys
+        return [Measurement(metric, value, rows=carriers, sql=scan.sql, offenders=tuple(row[:-2] for row in rows))]
     if scan.kind == "orphans":
         count = int(rows[0][-1]) if rows else 0
         return [Measurement(metric, count, sql=scan.sql, offenders=tuple(row[:-1] for row in rows))]
     if scan.kind == "query":
         return [_one_cell(metric, rows, scan.sql)]
+    if scan.kind == "tally":
+        return [_tally(metric, rows, scan.sql)]
     assert scan.condition is not None
     try:
         broken = [(value, int(count)) for value, count in rows if breaks(scan.condition, value)]
     except ValueError as error:
         return [Measurement(metric, error=str(error), sql=scan.sql)]
     return [Measurement(metric, sum(count for _, count in broken), sql=scan.sql, offenders=tuple(broken[:OFFENDERS]))]
+
+
+def _tally(metric: Metric, rows: list[tuple[Any, ...]], sql: str) -> Measurement:
+    """A number that is worked out here; a value that is none of the kind it needs makes it an error."""
+    try:
+        if isinstance(metric, Aggregate):
+            return Measurement(metric, aggregate_of(metric.function, rows), sql=sql)
+        if isinstance(metric, FarFrom):
+            count, offenders = far_from(metric, rows)
+            return Measurement(metric, count, sql=sql, offenders=offenders[:OFFENDERS])
+    except (ValueError, TypeError) as error:
+        return Measurement(metric, error=str(error), sql=sql)
+    return Measurement(metric, int(rows[0][0]), sql=sql)
 
 
 def _one_cell(metric: Metric, rows: list[tuple[Any, ...]], sql: str) -> Measurement:
@@ -152,4 +176,12 @@ def _one_cell(metric: Metric, rows: list[tuple[Any, ...]], sql: str) -> Measurem
         return Measurement(metric, error=f"the query returned {shape}; it must return one value", sql=sql)
     if rows[0][0] is None:
         return Measurement(metric, error="the query returned NULL; it must return a value", sql=sql)
-    return Measurement(metric, rows[0][0], sql=sql, answered_by="query")
+    value = rows[0][0]
+    if isinstance(metric, Query) and metric.result == "count" and not _is_whole(value):
+        return Measurement(metric, error=f"the query returned {value!r}; it must return a whole number", sql=sql)
+    return Measurement(metric, value, sql=sql, answered_by="query")
+
+
+def _is_whole(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole or (isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value())

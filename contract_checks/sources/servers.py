@@ -19,8 +19,12 @@ from sqlalchemy.engine import URL
 from contract_checks.errors import ServerError
 from contract_checks.model import Contract, Server
 from contract_checks.sources.database import DatabaseSource
-from contract_checks.sources.files import SUFFIXES, FileSource
+from contract_checks.sources.files import FileSource
 from contract_checks.sources.interface import Source
+from contract_checks.sources.kafka import KafkaSource, with_login
+from contract_checks.sources.object_stores import Credentials, store_of
+from contract_checks.sources.paths import SUFFIXES
+from contract_checks.sources.topics import parse_window
 
 
 def resolve(
@@ -47,6 +51,10 @@ def _given(source: str | Path | Engine | Source) -> Source:
     if isinstance(source, Engine):
         return DatabaseSource(source)
     text = str(source)
+    if store_of(text) is not None:
+        return FileSource(text)
+    if text.startswith("kafka:"):
+        return KafkaSource.from_url(text)
     if "://" in text or re.match(r"[a-z0-9_+]+:/", text):
         return DatabaseSource(text)
     if Path(text).exists() or any(text.lower().endswith(suffix) for known in SUFFIXES.values() for suffix in known):
@@ -54,8 +62,8 @@ def _given(source: str | Path | Engine | Source) -> Source:
             raise ServerError(f"the source '{text}' does not exist")
         return FileSource(text)
     raise ServerError(
-        f"the source '{text}' is neither a SQLAlchemy URL (postgresql+psycopg://host/db, duckdb:///file.duckdb) "
-        "nor a file or folder that exists"
+        f"the source '{text}' is neither a SQLAlchemy URL (postgresql+psycopg://host/db, duckdb:///file.duckdb), "
+        "a broker (kafka://host:9092) nor a file or folder that exists"
     )
 
 
@@ -88,15 +96,18 @@ def _from_server(server: Server, contract: Contract, allowed: Sequence[str | Pat
     if server.unusable:
         raise ServerError(f"{server.location}: the server '{server.name}' cannot be asked: {server.unusable}")
     kind = server.type.strip().lower()
-    if kind in ("local", "file"):
-        return _local(server, contract, allowed)
+    if kind in _OF_FILES and (location := _text(server, "location", "path")) is not None:
+        return _files(location, server, contract, allowed)
     if kind in _FILE_DATABASES:
         return _file_database(kind, server, contract, allowed)
     builder = _DATABASES.get(kind)
     if builder is None:
+        reason = _NOT_ASKED.get(kind, "they are no servers of the standard that can be asked")
+        if kind in _OF_FILES:
+            reason = "they need 'location' (or 'path'), where their files are"
         raise ServerError(
-            f"{server.location}: servers of type '{server.type}' cannot be asked yet; give a source instead, or set "
-            f"{environment_name(server.name, 'URL')}"
+            f"{server.location}: servers of type '{server.type}' cannot be asked: {reason}; give a source instead, or "
+            f"set {environment_name(server.name, 'URL')}"
         )
     return builder(server)
 
@@ -144,9 +155,34 @@ def _needed(server: Server, *keys: str) -> str:
     return value
 
 
-def _local(server: Server, contract: Contract, allowed: Sequence[str | Path] | None) -> Source:
-    path = _permitted(find_path(_needed(server, "path", "location"), contract), server, allowed)
-    return FileSource(path, _text(server, "format"), _text(server, "delimiter"))
+_OF_FILES = ("local", "file", "s3", "gcs", "gs", "azure", "glue", "iceberg", "custom")
+"""Types of servers that are files, if they say where."""
+
+
+def _files(location: str, server: Server, contract: Contract, allowed: Sequence[str | Path] | None) -> Source:
+    """Files on this machine or in an object store; `format` also says `delta` or `iceberg`."""
+    kind = server.type.strip().lower()
+    stated = "iceberg" if kind == "iceberg" else _text(server, "format")
+    options = (_delimiter(server), _text(server, "encoding"))
+    if store_of(location) is None:
+        path = _permitted(find_path(location, contract), server, allowed)
+        return FileSource(path, stated, *options)
+    if allowed is not None and not any(location.startswith(f"{str(one).rstrip('/')}/") for one in allowed):
+        listed = ", ".join(str(folder) for folder in allowed)
+        raise ServerError(f"{server.location}: {location} is outside of what the definitions allow ({listed})")
+    credentials = Credentials(
+        os.environ.get(environment_name(server.name, "USERNAME")),
+        os.environ.get(environment_name(server.name, "PASSWORD")),
+        _text(server, "region", "regionName"),
+        _text(server, "endpointUrl"),
+    )
+    return FileSource(location, stated, *options, credentials)
+
+
+def _delimiter(server: Server) -> str | None:
+    """The delimiter of CSV. Of JSON it says how objects follow each other, which is seen from the file."""
+    stated = _text(server, "delimiter")
+    return None if (_text(server, "format") or "").lower() == "json" else stated
 
 
 _FILE_DATABASES = ("duckdb", "sqlite")
@@ -220,6 +256,58 @@ def _oracle(server: Server) -> Source:
     return DatabaseSource(url, _text(server, "schema"))
 
 
+def _athena(server: Server) -> Source:
+    """Athena keeps what a query finds in a bucket, which has to be named here or by its work group."""
+    region, schema = _text(server, "regionName", "region"), _needed(server, "schema", "database")
+    stated = {"s3_staging_dir": "stagingDir", "work_group": "workgroup", "catalog_name": "catalog"}
+    query = {key: value for key, name in stated.items() if (value := _text(server, name))}
+    host = f"athena.{region}.amazonaws.com" if region else "athena.amazonaws.com"
+    url = _url(server, "awsathena+rest", database=schema, query=query).set(host=host, port=443)
+    return DatabaseSource(url, schema)
+
+
+def _exasol(server: Server) -> Source:
+    _needed(server, "host")
+    schema = _text(server, "schema")
+    return DatabaseSource(_url(server, "exa+websocket", database=schema), schema)
+
+
+def _teradata(server: Server) -> Source:
+    _needed(server, "host")
+    database = _text(server, "database")
+    return DatabaseSource(_url(server, "teradatasql", query={"database": database} if database else None), database)
+
+
+def _dremio(server: Server) -> Source:
+    _needed(server, "host")
+    return DatabaseSource(_url(server, "dremio+flight", database="dremio"), _text(server, "schema"))
+
+
+def _kafka(server: Server) -> Source:
+    """A broker. What ODCS has no key for comes from the environment or the server's custom properties."""
+
+    def setting(name: str, *keys: str) -> str | None:
+        return os.environ.get(environment_name(server.name, name)) or _text(server, *keys)
+
+    host, port = _needed(server, "host"), _text(server, "port")
+    window = setting("WINDOW", "window")
+    client = {
+        "security.protocol": setting("SECURITY", "security"),
+        "sasl.mechanism": setting("MECHANISM", "mechanism"),
+    }
+    return KafkaSource(
+        ",".join(one if re.search(r":\d+$", one) else f"{one}:{port or 9092}" for one in re.split(r"\s*,\s*", host)),
+        parse_window(window) if window else None,
+        _text(server, "format"),
+        setting("SCHEMA_REGISTRY", "schemaRegistry", "schema_registry", "schemaRegistryUrl"),
+        with_login(
+            {key: value for key, value in client.items() if value},
+            os.environ.get(environment_name(server.name, "USERNAME")),
+            os.environ.get(environment_name(server.name, "PASSWORD")),
+        ),
+    )
+
+
 _DATABASES: dict[str, Callable[[Server], Source]] = {
     "postgres": _plain("postgresql+psycopg"),
     "postgresql": _plain("postgresql+psycopg"),
@@ -234,4 +322,25 @@ _DATABASES: dict[str, Callable[[Server], Source]] = {
     "trino": _trino,
     "presto": _trino,
     "oracle": _oracle,
+    "kafka": _kafka,
+    "athena": _athena,
+    "synapse": _plain("mssql+pyodbc"),
+    "hive": _plain("hive"),
+    "impala": _plain("impala"),
+    "exasol": _exasol,
+    "teradata": _teradata,
+    "dremio": _dremio,
 }
+
+_NOT_ASKED = {
+    "api": "an API has no tables; have its answers in files or a table",
+    "sftp": "files on an SFTP server are not read; have them on this machine or in an object store",
+    "kinesis": "a stream of Kinesis is not read",
+    "pubsub": "a topic of Pub/Sub is not read",
+    **dict.fromkeys(
+        ("db2", "informix", "vertica", "denodo", "hana", "ingres", "vectorwise", "zen", "btrieve"),
+        "no translation into its SQL is known",
+    ),
+    **dict.fromkeys(("fastobjects", "poet", "versant"), "they keep objects, not tables"),
+}
+"""Types of servers of the standard that are not asked, and why."""

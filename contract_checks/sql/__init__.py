@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from contract_checks.sql.duckdb import DuckDbSql
 from contract_checks.sql.interface import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, Value
+from contract_checks.sql.others import MySqlSql, OracleSql, RedshiftSql, SqlServerSql, UnequalNanSql
 from contract_checks.sql.postgres import PostgresSql
+from contract_checks.sql.scoping import scoped
 from contract_checks.sql.sqlite import SqliteSql
 
-__all__ = ["NeedsValues", "NotApplicable", "Relation", "Sql", "Unmeasurable", "Value", "sql_for"]
+__all__ = ["NeedsValues", "NotApplicable", "Relation", "Sql", "Unmeasurable", "Value", "scoped", "sql_for"]
 
-_DATABASES: dict[str, type[Sql]] = {"duckdb": DuckDbSql, "postgres": PostgresSql, "sqlite": SqliteSql}
+_DATABASES: dict[str, type[Sql]] = {
+    "duckdb": DuckDbSql,
+    "postgres": PostgresSql,
+    "sqlite": SqliteSql,
+    "mysql": MySqlSql,
+    "tsql": SqlServerSql,
+    "oracle": OracleSql,
+    "redshift": RedshiftSql,
+    **dict.fromkeys(("bigquery", "trino", "presto", "athena", "clickhouse"), UnequalNanSql),
+}
 
 
 def sql_for(relation: Relation) -> Sql:

@@ -9,7 +9,17 @@ from sqlglot import exp
 from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document, parse_type
-from contract_checks.metrics import EACH, ITEMS, MAP_KEYS, Bound, Condition, FieldPath, Parsed, field_text
+from contract_checks.metrics import (
+    EACH,
+    ITEMS,
+    MAP_KEYS,
+    Bound,
+    Condition,
+    FieldPath,
+    FollowedWithin,
+    Parsed,
+    field_text,
+)
 from contract_checks.sql.interface import (
     NeedsValues,
     Relation,
@@ -24,21 +34,19 @@ from contract_checks.sql.interface import (
     number,
     text,
 )
+from contract_checks.values import CLOCK_SHAPE, DATE_SHAPE, OFFSET_SHAPE, TIMESTAMP_SHAPE
 
 _INTEGER = r"[+-]?[0-9]+"
 _NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?)|[nN][aA][nN]"
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_CLOCK = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
-_OFFSET = r"( ?([zZ]|[+-][0-9]{2}(:?[0-9]{2})?))?"
 
 # How the text of a CSV or JSON cell becomes a value: what it must look like, the type it is read as.
 _CELLS: dict[str, tuple[str, str]] = {
     "integer": (_INTEGER, "HUGEINT"),
     "number": (_NUMBER, "DOUBLE"),
     "boolean": (r"[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|[tTfF]", "BOOLEAN"),
-    "date": (_DATE, "DATE"),
-    "timestamp": (f"{_DATE}([T ]{_CLOCK}{_OFFSET})?", "TIMESTAMPTZ"),
-    "time": (f"{_CLOCK}{_OFFSET}", "TIME"),
+    "date": (DATE_SHAPE, "DATE"),
+    "timestamp": (TIMESTAMP_SHAPE, "TIMESTAMPTZ"),
+    "time": (f"{CLOCK_SHAPE}{OFFSET_SHAPE}", "TIME"),
 }
 _JSON_TYPES: dict[str, tuple[str, ...]] = {
     "integer": ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE"),
@@ -58,6 +66,7 @@ class DuckDbSql(Sql):
     """DuckDB's SQL."""
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "re2"
+    collation: ClassVar[str | None] = '"binary"'
 
     # ------------------------------------------------------------------ values
 
@@ -180,6 +189,10 @@ class DuckDbSql(Sql):
 
     def _of_map(self, value: Value, path: FieldPath, each: str) -> tuple[exp.Expr, str]:
         """The keys or the values of a map as one list."""
+        if is_open_document(value.native_type, self.dialect) and value.category in ("map", "object"):
+            if each == MAP_KEYS:
+                return call("JSON_KEYS", value.expression), "VARCHAR"
+            return call("JSON_EXTRACT", value.expression, text("$.*")), "JSON"
         inner = field_type(value.native_type, (each,), self.dialect)
         if inner is None or is_open_document(value.native_type, self.dialect):
             raise Unmeasurable(f"{field_text(path)} is no map but {value.native_type or value.category}")
@@ -198,29 +211,59 @@ class DuckDbSql(Sql):
     @override
     def unparsed(self, path: FieldPath) -> exp.Expr | None:
         declared = self.relation.declared.get(path)
-        if declared is None or _last(path) is not None or not self.relation.has(path):
+        if declared is None or not self.relation.has(path):
             return None
-        if self.relation.encoding == "native":
+        last = _last(path)
+        if last is not None:
+            return self._unparsed_items(path, last, declared)
+        document = self._document_of(path)
+        if document is None and self.relation.encoding == "native":
             return super().unparsed(path)
         value = self.value(path)
         if value.format is not None:
             raise NeedsValues(Parsed(value.format))
+        if document is not None:
+            return count_if(self._wrong_json(document, path[1:], declared, value))
         raw = value.raw if value.raw is not None else value.expression
-        if self.relation.encoding == "json":
-            return count_if(exp.and_(is_not_null(raw), self._wrong_json(path, declared, value)))
         if declared in _CELLS:
             return count_if(exp.and_(is_not_null(raw), is_null(value.expression)))
         if declared == "string":
             return None
         raise Unmeasurable(f"a CSV file cannot hold the type {declared}")
 
-    def _wrong_json(self, path: FieldPath, declared: Category, value: Value) -> exp.Expr:
+    def _document_of(self, path: FieldPath) -> exp.Expr | None:
+        """The document that a path leads into: a key of JSON files, or a column of documents; None for neither."""
+        if self.relation.encoding == "json":
+            return self._document(path)
+        column = self._column(path)
+        inside = len(path) > 1 and is_open_document(column.native_type, self.dialect)
+        return exp.column(column.name, quoted=True) if inside and self.relation.encoding == "native" else None
+
+    def _unparsed_items(self, path: FieldPath, last: int, declared: Category) -> exp.Expr | None:
+        """How many items of arrays in documents are not of their declared type; types say it of other arrays."""
+        items, item_type = self._items(path[: last + 1])
+        if not is_open_document(item_type, self.dialect):
+            if self.relation.encoding != "native" and declared != "string":
+                raise Unmeasurable(f"the keys of a JSON object are texts, not {declared}")
+            return None
+        value = self._item_value(item_type, path, last + 1)
+        if path in self.relation.formats:
+            raise Unmeasurable(f"the format of {field_text(path)} cannot be checked inside an array")
+        wrong = self._wrong_json(exp.column(_ITEM), path[last + 1 :], declared, value)
+        found = call("LEN", call("LIST_FILTER", items, _function(wrong)))
+        return exp.Coalesce(this=exp.Sum(this=found), expressions=[number(0)])
+
+    def _wrong_json(self, document: exp.Expr, below: FieldPath, declared: Category, value: Value) -> exp.Expr:
+        """True where what is at `below` in a document is there, and not of the declared type."""
         if declared in ("binary", "unknown"):
-            raise Unmeasurable(f"a JSON file cannot hold the type {declared}")
-        kind = call("JSON_TYPE", self._document(path), text(json_path(path[1:])))
+            raise Unmeasurable(f"a JSON document cannot hold the type {declared}")
+        kind = call("JSON_TYPE", document, text(json_path(below)))
         allowed = [text(one) for one in _JSON_TYPES.get(declared, ("VARCHAR",))]
-        wrong_kind = exp.Not(this=exp.In(this=kind, expressions=allowed))
-        return exp.or_(wrong_kind, is_null(value.expression)) if declared in _CELLS else wrong_kind
+        wrong: exp.Expr = exp.Not(this=exp.In(this=kind, expressions=allowed))
+        if declared in _CELLS:
+            wrong = exp.or_(wrong, is_null(value.expression))
+        raw = value.raw if value.raw is not None else value.expression
+        return exp.and_(is_not_null(raw), wrong)
 
     @override
     def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
@@ -234,6 +277,8 @@ class DuckDbSql(Sql):
 
     @override
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
+        if value.raw is not None and value.category == "timestamp" and bound.zone != "UTC":
+            value = _in_zone(value, value.raw, bound.zone)
         outside = super().compare(bound, value, limit)
         if value.raw is None or value.category != "number":
             return outside
@@ -244,6 +289,17 @@ class DuckDbSql(Sql):
         equal = exp.EQ(this=value.expression.copy(), expression=limit.copy())
         exactly = super().compare(bound, Value(exact, "number", "DECIMAL(38,18)"), limit)
         return exp.or_(below, exp.and_(equal, exp.Coalesce(this=exactly, expressions=[outside])))
+
+    @override
+    def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
+        other = self.value(condition.field)
+        for one in (value, other):
+            if one.category != "timestamp":
+                raise Unmeasurable(f"it needs timestamps, but the column is {one.native_type or one.category}")
+        # Microseconds, since a timestamp with a time zone and one without have no difference here.
+        first, second = (call("EPOCH_US", one.expression) for one in (value, other))
+        late = exp.Sub(this=second, expression=first)
+        return exp.GT(this=late, expression=number(condition.seconds * 1_000_000))
 
     @override
     def key(self, path: FieldPath) -> exp.Expr:
@@ -269,9 +325,13 @@ class DuckDbSql(Sql):
     @override
     def size(self, value: Value) -> exp.Expr:
         if is_open_document(value.native_type, self.dialect):
-            if value.category == "array":
-                return call("JSON_ARRAY_LENGTH", value.expression)
-            return call("LEN", call("JSON_KEYS", value.expression))
+            # What is of another type has no size; that it is, the check of types says.
+            array = value.category == "array"
+            length = call("JSON_ARRAY_LENGTH", value.expression)
+            sized = length if array else call("LEN", call("JSON_KEYS", value.expression))
+            shape = text("ARRAY" if array else "OBJECT")
+            fits = exp.EQ(this=call("JSON_TYPE", value.expression), expression=shape)
+            return exp.Case(ifs=[exp.If(this=fits, true=sized)])
         kind = category_of(value.native_type, self.dialect)
         if kind in ("array", "vector"):
             return call("LEN", value.expression)
@@ -314,6 +374,16 @@ def _last(path: FieldPath) -> int | None:
 
 def _function(body: exp.Expr) -> exp.Expr:
     return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
+
+
+def _in_zone(value: Value, raw: exp.Expr, zone: str) -> Value:
+    """The instants of text cells, of which those without an offset are on the clock of `zone`."""
+    with_offset = call("REGEXP_FULL_MATCH", raw, text(f"{DATE_SHAPE}[T ]{CLOCK_SHAPE}{OFFSET_SHAPE.removesuffix('?')}"))
+    local = exp.TryCast(this=raw.copy(), to=exp.DataType.build("TIMESTAMP", "duckdb"))
+    fits = is_not_null(value.expression)
+    on_clock = exp.Case(ifs=[exp.If(this=fits, true=call("TIMEZONE", text(zone), local))])
+    instant = exp.Case(ifs=[exp.If(this=with_offset, true=value.expression.copy())], default=on_clock)
+    return replace(value, expression=instant)
 
 
 def typed_columns(relation: Relation) -> str:

@@ -12,30 +12,45 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Literal
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp, parse_one
 
-from contract_checks.datatypes import Category, category_of, field_type, has_timezone, is_float, is_open_document, is_single
+from contract_checks.datatypes import (
+    Category,
+    category_of,
+    field_type,
+    has_timezone,
+    is_float,
+    is_open_document,
+    is_single,
+)
 from contract_checks.metrics import (
     EACH,
+    MESSAGE_TIME,
     AllOf,
+    Before,
     Bound,
     Condition,
     FieldPath,
+    FollowedWithin,
     FoundColumn,
     HasFormat,
     HasKeys,
     Length,
     Matches,
+    Measurement,
+    Metric,
     MultipleOf,
+    NotFuture,
     NotNull,
     NotOneOf,
     OneOf,
     Parsed,
+    RowFilter,
     Scalar,
     Size,
     UniqueItems,
@@ -73,7 +88,9 @@ class Relation:
 
     `sql` is the FROM item in `dialect` (a sqlglot name). `declared` gives the promised category of a field
     where the storage has no types of its own, `formats` the pattern of one stored as text. `shown` is how a
-    person knows it; `placeholder` is what `{object}` becomes in a user's query.
+    person knows it; `placeholder` is what `{object}` becomes in a user's query. `part` is there where only some of the
+    table's rows are meant (see `scoping`); what is known of the whole table does not hold for them.
+    `facts` are metrics that the source knows without a statement, `notes` what is said beside every result.
     """
 
     shown: str
@@ -84,6 +101,9 @@ class Relation:
     declared: Mapping[FieldPath, Category] = field(default_factory=dict)
     placeholder: str = ""
     formats: Mapping[FieldPath, str] = field(default_factory=dict)
+    part: Part | None = None
+    facts: Mapping[Metric, Measurement] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def find(self, name: str) -> FoundColumn | None:
         """The column of that name: an exact match first, then a case-insensitive one if it is the only one."""
@@ -109,6 +129,15 @@ class Relation:
         assert source is not None
         item: exp.Expr = source.this
         return item
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which rows of `whole` a relation has: those for which `predicate` is true."""
+
+    whole: Relation
+    predicate: exp.Expr
+    filter: RowFilter
 
 
 @dataclass(frozen=True)
@@ -172,12 +201,8 @@ def json_path(fields: FieldPath) -> str:
     return "$" + "".join('."' + name.replace('"', '\\"') + '"' for name in fields)
 
 
-_WHOLE_AVERAGES = ("tsql", "redshift")
-"""Where the average of integers is an integer."""
-_WITHOUT_NAN = ("mysql", "tsql")
-"""Where no number is NaN."""
-_UNEQUAL_NAN = ("bigquery", "trino", "presto", "athena", "clickhouse")
-"""Where NaN does not equal itself; everywhere else it does."""
+NEVER: exp.Expr = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0))
+"""False, also where a database has no word for it."""
 
 
 class Sql:
@@ -185,6 +210,14 @@ class Sql:
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = None
     """Which language the engine's regular expressions speak; None when no exact translation is known."""
+    collation: ClassVar[str | None] = None
+    """The collation that tells all characters apart, where a column may have another."""
+    text_type: ClassVar[str] = "TEXT"
+    """The type, in the database's own spelling, that any text may be cast to."""
+    whole_averages: ClassVar[bool] = False
+    """Whether the average of integers is an integer."""
+    stddev: ClassVar[str | None] = "STDDEV_POP"
+    """The function for the standard deviation of a population; None where there is none."""
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
@@ -222,6 +255,8 @@ class Sql:
             folded = [one.name for one in self.relation.columns if one.name.lower() == path[0].lower()]
             if folded:
                 raise Unmeasurable(f"column '{path[0]}' could be any of {', '.join(folded)} in {self.relation.shown}")
+            if path == MESSAGE_TIME:
+                raise NotApplicable("only messages that are read from a broker have a time of arrival")
             raise Unmeasurable(f"column '{path[0]}' does not exist in {self.relation.shown}")
         return column
 
@@ -270,9 +305,15 @@ class Sql:
         """MIN, MAX, AVG or SUM of the values at `path`."""
         kinds = {"min": exp.Min, "max": exp.Max, "avg": exp.Avg, "sum": exp.Sum}
         value = self.value(path)
+        if function in ("median", "stddev") and value.category not in ("integer", "number"):
+            raise Unmeasurable(f"it needs a number, but the column is {value.native_type or value.category}")
         subject = value.expression.copy()
-        if function == "avg" and value.category == "integer" and self.dialect in _WHOLE_AVERAGES:
+        if function == "avg" and value.category == "integer" and self.whole_averages:
             subject = exp.cast(subject, "DOUBLE")
+        if function in ("median", "stddev"):
+            if function == "median" or self.stddev is None:
+                raise NeedsValues
+            return call(self.stddev, subject)
         return kinds[function](this=subject)
 
     def key(self, path: FieldPath) -> exp.Expr:
@@ -298,12 +339,17 @@ class Sql:
                 kind = value.native_type or value.category
                 raise NotApplicable(f"a format is about text, and the column is {kind}")
             raise NeedsValues
+        if isinstance(condition, NotFuture | Before):
+            return self.future(condition, value)
+        if isinstance(condition, FollowedWithin):
+            return self.followed_late(condition, value)
         if isinstance(condition, HasKeys):
             return self.lacks_keys(condition.names, value)
         if isinstance(condition, Length):
             return self.wrong_length(condition, value)
         if isinstance(condition, Matches):
-            return self.mismatch(condition.pattern, value)
+            broken = self.mismatch(condition.pattern, value)
+            return broken.this if condition.absent else broken
         if isinstance(condition, HasFormat):
             self.as_text(value)
             raise NeedsValues
@@ -345,9 +391,30 @@ class Sql:
         nan = self.is_nan(value.expression)
         return exp.or_(outside, nan) if bound.nan else exp.and_(outside, exp.Not(this=nan))
 
+    def future(self, condition: NotFuture | Before, value: Value) -> exp.Expr:
+        """True after the moment of the run, or from an earlier one on; a date is compared as a day."""
+        if condition.at is None:
+            raise Unmeasurable("the moment of the run is not known")
+        if value.format is None and value.category not in ("date", "timestamp"):
+            raise Unmeasurable(f"it needs dates or timestamps, but the column is {value.native_type or value.category}")
+        limit: Scalar = condition.at
+        if isinstance(condition, Before):
+            if value.category == "date":
+                utc = condition.at.astimezone(UTC)
+                limit = utc.date() if utc.time() == time(0) else utc.date() + timedelta(days=1)
+            return self.breaks(Bound("<", limit), value)
+        if value.category == "date":
+            limit = condition.at.astimezone(ZoneInfo(condition.zone)).date()
+        return self.breaks(Bound("<=", limit, zone=condition.zone), value)
+
+    def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
+        """True where the other timestamp is later than it may be."""
+        self.value(condition.field)
+        raise Unmeasurable(f"two timestamps of a row cannot be compared on {self.dialect}")
+
     def may_be_nan(self, value: Value) -> bool:
         """Whether the column's type has a NaN."""
-        return self.dialect not in _WITHOUT_NAN and is_float(value.native_type, self.dialect)
+        return is_float(value.native_type, self.dialect)
 
     def compare(self, bound: Bound, value: Value, limit: exp.Expr) -> exp.Expr:
         """The negation of the bound's operator, which is NULL for NULL."""
@@ -356,8 +423,6 @@ class Sql:
 
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
         """True where a floating-point value is NaN."""
-        if self.dialect in _UNEQUAL_NAN:
-            return exp.NEQ(this=expression.copy(), expression=expression.copy())
         return exp.EQ(this=expression.copy(), expression=exp.cast(text("NaN"), "DOUBLE"))
 
     def wrong_length(self, length: Length, value: Value) -> exp.Expr:
@@ -370,9 +435,9 @@ class Sql:
             parts.append(exp.LT(this=size.copy(), expression=number(minimum)))
         if maximum is not None:
             parts.append(exp.GT(this=size.copy(), expression=number(maximum)))
-        return exp.or_(*parts) if parts else exp.false()
+        return exp.or_(*parts) if parts else NEVER.copy()
 
-    def mismatch(self, pattern: str, value: Value) -> exp.Expr:
+    def mismatch(self, pattern: str, value: Value) -> exp.Not:
         """True where the ECMA-262 pattern is not found."""
         try:
             compile_pattern(pattern)
@@ -398,14 +463,20 @@ class Sql:
         """The value as text. Raises `Unmeasurable` for types that are no text."""
         if value.category != "string":
             raise Unmeasurable(f"it needs text, but the column is {value.native_type or value.category}")
-        return exp.cast(value.expression.copy(), "TEXT")
+        return exp.cast(value.expression.copy(), self.text_type, dialect=self.dialect)
+
+    def exact_text(self, value: Value) -> exp.Expr:
+        """The value as text that compares character by character, whatever the collation of its column."""
+        if self.collation is None or value.raw is not None:
+            return self.as_text(value)
+        return exp.Collate(this=self.as_text(value), expression=exp.var(self.collation))
 
     def among(self, values: tuple[Scalar, ...], value: Value) -> exp.Expr:
         """True where the value equals one of `values`, each taken in the column's type."""
         literals = [literal for one in values if (literal := self.listed(one, value)) is not None]
         if not literals:
-            return exp.false()
-        subject = self.as_text(value) if value.category == "string" else value.expression.copy()
+            return NEVER.copy()
+        subject = self.exact_text(value) if value.category == "string" else value.expression.copy()
         return exp.In(this=subject, expressions=literals)
 
     def listed(self, one: Scalar, value: Value) -> exp.Expr | None:
@@ -413,7 +484,7 @@ class Sql:
         if one is None:
             return None
         if value.category == "string":
-            return text(plain_text(one))
+            return self.text_literal(plain_text(one))
         if value.category == "boolean" and one in (0, 1):
             one = bool(one)
         try:
@@ -474,8 +545,12 @@ class Sql:
             if category == "time":
                 return exp.cast(text(limit.isoformat()), "TIMETZ" if limit.tzinfo else "TIME")
         elif isinstance(limit, str) and category == "string":
-            return text(limit)
+            return self.text_literal(limit)
         raise Unmeasurable(f"{plain_text(limit)!r} cannot be compared with a column of type {kind}")
+
+    def text_literal(self, limit: str) -> exp.Expr:
+        """A text."""
+        return text(limit)
 
     def number_literal(self, limit: int | float | Decimal, value: Value) -> exp.Expr:
         """A number; beside a single-precision column, the one of single precision that the column would hold."""

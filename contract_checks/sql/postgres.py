@@ -9,15 +9,17 @@ from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document
 from contract_checks.metrics import ITEMS, Condition, FieldPath, field_text
-from contract_checks.sql.interface import Sql, Unmeasurable, Value, call, count_if, is_not_null, number, text
+from contract_checks.sql.interface import Unmeasurable, Value, call, count_if, is_not_null, number, text
+from contract_checks.sql.postgres_json import PostgresJsonSql
 
 _JSON_TYPES: dict[str, str] = {"object": "object", "map": "object", "array": "array", "vector": "array"}
 
 
-class PostgresSql(Sql):
+class PostgresSql(PostgresJsonSql):
     """PostgreSQL's SQL."""
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "postgres"
+    collation: ClassVar[str | None] = '"C"'
 
     @override
     def may_be_nan(self, value: Value) -> bool:
@@ -27,18 +29,24 @@ class PostgresSql(Sql):
     def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
         if ITEMS not in path:
             return super().violations(path, condition)
+        if self.of_document_items(path):
+            return self.total_of(self.document_items(path, condition))
         return exp.Coalesce(this=exp.Sum(this=self._offending_items(path, condition)), expressions=[number(0)])
 
     @override
     def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
         if ITEMS not in path:
             return super().offends(path, condition)
+        if self.of_document_items(path):
+            return exp.GT(this=self.document_items(path, condition), expression=number(0))
         return exp.GT(this=self._offending_items(path, condition), expression=number(0))
 
     @override
     def value_count(self, path: FieldPath) -> exp.Expr:
         if ITEMS not in path:
             return super().value_count(path)
+        if self.of_document_items(path):
+            return self.total_of(self.document_items(path, None))
         array = self._array(path)
         return exp.Coalesce(this=exp.Sum(this=call("CARDINALITY", array.expression)), expressions=[number(0)])
 

@@ -7,6 +7,7 @@ sorts as text, or NULL where the text is none; one without a time zone is in `zo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import ClassVar, Literal
@@ -18,7 +19,6 @@ from typing_extensions import override
 from contract_checks.datatypes import Category
 from contract_checks.metrics import Bound, FieldPath
 from contract_checks.sql.interface import (
-    Sql,
     Unmeasurable,
     Value,
     call,
@@ -29,7 +29,13 @@ from contract_checks.sql.interface import (
     number,
     text,
 )
+from contract_checks.sql.sqlite_json import SqliteJsonSql
 
+UNBOUND: dict[str, tuple[Category, ...]] = {
+    "string": ("date", "timestamp", "time", "object", "map", "array", "vector"),
+    "integer": ("boolean",),
+}
+"""What a declared type of SQLite may hold besides its own, for it has no type for these; the cells decide."""
 _CLASSES: dict[str, tuple[str, ...]] = {
     "integer": ("integer",),
     "number": ("integer", "real"),
@@ -38,35 +44,54 @@ _CLASSES: dict[str, tuple[str, ...]] = {
 }
 
 
-class SqliteSql(Sql):
+class SqliteSql(SqliteJsonSql):
     """SQLite's SQL."""
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "ecma"
+    collation: ClassVar[str | None] = "BINARY"
+    stddev: ClassVar[str | None] = None
 
     @override
     def value(self, path: FieldPath) -> Value:
         value = super().value(path)
-        if value.category == "unknown":
-            return Value(value.expression, self.relation.declared.get(path, "unknown"), value.native_type)
+        declared = self.relation.declared.get(path)
+        if declared is not None and (value.category == "unknown" or declared in UNBOUND.get(value.category, ())):
+            return replace(value, category=declared)
         return value
+
+    @override
+    def aggregate(self, function: str, path: FieldPath) -> exp.Expr:
+        value = self.value(path)
+        if value.category not in ("date", "timestamp") or function not in ("min", "max"):
+            return super().aggregate(function, path)
+        # Texts sort by their letters, moments by their instants; the text itself tells its time zone.
+        cell = value.expression.sql(dialect="sqlite")
+        instant = f"contract_instant({cell}, 'UTC')"
+        order = "DESC" if function == "max" else "ASC"
+        query = f"SELECT {cell} FROM {self.relation.sql} WHERE {instant} IS NOT NULL ORDER BY {instant} {order} LIMIT 1"  # noqa: S608 - a tree and a quoted name
+        return exp.Subquery(this=parse_one(query, dialect="sqlite"))
 
     @override
     def unparsed(self, path: FieldPath) -> exp.Expr | None:
         declared = self.relation.declared.get(path)
         if declared is None or not self.relation.has(path):
             return None
+        if self.in_document(path):
+            return super().unparsed(path)
         cell = self.value(path).expression
-        holds = exp.Coalesce(this=self._holds(cell, declared), expressions=[number(0)])
+        holds = exp.Coalesce(this=self.holds(cell, declared), expressions=[number(0)])
         return count_if(exp.and_(is_not_null(cell), exp.Not(this=holds)))
 
-    def _holds(self, cell: exp.Expr, declared: Category) -> exp.Expr:
+    @override
+    def holds(self, cell: exp.Expr, declared: Category) -> exp.Expr:
         """True where the cell holds a value of the declared category, false or NULL where it does not."""
         if declared in _CLASSES:
             return exp.In(this=call("TYPEOF", cell), expressions=[text(one) for one in _CLASSES[declared]])
         if declared == "boolean":
             return exp.In(this=cell.copy(), expressions=[number(0), number(1)])
         if declared == "date":
-            return exp.EQ(this=exp.cast(cell.copy(), "TEXT"), expression=call("DATE", cell))
+            # Without a modifier SQLite takes 30 February for a date.
+            return exp.EQ(this=exp.cast(cell.copy(), "TEXT"), expression=call("DATE", cell, text("+0 days")))
         if declared == "timestamp":
             return is_not_null(call("contract_instant", cell, text("UTC")))
         if declared == "time":
@@ -106,11 +131,6 @@ class SqliteSql(Sql):
             numeric = exp.In(this=call("TYPEOF", value.expression), expressions=[text("integer"), text("real")])
             return exp.and_(numeric, outside)
         return outside
-
-    @override
-    def as_text(self, value: Value) -> exp.Expr:
-        # A column may be declared to compare without regard to case; what a contract lists is exact.
-        return exp.Collate(this=super().as_text(value), expression=exp.var("BINARY"))
 
     @override
     def is_nan(self, expression: exp.Expr) -> exp.Expr:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from contract_checks.jsonlogic.engine import Language, walk_rule
+from contract_checks.jsonlogic.engine import Language, check_rule, walk_rule
 from contract_checks.jsonlogic.openmetadata import OPENMETADATA
 
 Finding = Literal["not-set", "date", "never-boolean", "unknown-operator", "lookup", "list-by-name"]
@@ -20,6 +20,12 @@ _BOOLEAN = frozenset(
     }
 )  # fmt: skip
 _SCOPED = frozenset({"some", "none", "all", "filter", "map", "reduce"})
+_FIELD = {
+    "isOwner": "owners",
+    "isReviewer": "reviewers",
+    "isUpdatedBefore": "updatedAt",
+    "isUpdatedAfter": "updatedAt",
+}
 _LOOKUP = {
     "isChanged": "'isChanged' asks what one edit of the asset changed, which only OpenMetadata sees",
     "validateDataProductDomainMatch": "it needs the domains of the data products, which a directory must tell",
@@ -38,36 +44,67 @@ class Diagnosis:
     hint: str = ""
 
 
+@dataclass(frozen=True)
+class Read:
+    """A path a rule reads from the data. With a scoped `operator` its items are looked at by `logic`."""
+
+    path: str
+    operator: str = ""
+    logic: Any = field(default=None, hash=False)
+
+
 def variables(rule: Any) -> tuple[str, ...]:
-    """The paths a rule reads from the asset, in the order of the rule, each once.
+    """The paths a rule reads from the data, in the order of the rule, each once.
 
     The paths inside a scoped operator (`some`, `map` …) are fields of the items, so they are left out, and
     so are paths that are computed.
     """
-    return tuple(dict.fromkeys(_variables(rule)))
+    return tuple(dict.fromkeys(read.path for read in reads(rule)))
 
 
-def _variables(rule: Any) -> Iterator[str]:
+def reads(rule: Any) -> Iterator[Read]:
+    """Every place where a rule reads from the data, in the order of the rule; see `variables`."""
     pending = [rule]
     while pending:
         node = pending.pop()
         if isinstance(node, list | tuple):
             pending += reversed(node)
-        elif isinstance(node, Mapping) and len(node) == 1:
-            ((operator, value),) = node.items()
-            arguments = list(value) if isinstance(value, list | tuple) else [value]
-            if operator in ("var", "tableColumnValues") and arguments and isinstance(arguments[0], str | int | float):
-                yield str(arguments[0])
-                continue
-            if operator in ("isOwner", "isReviewer"):
-                yield {"isOwner": "owners", "isReviewer": "reviewers"}[operator]
-            if operator in ("isUpdatedBefore", "isUpdatedAfter"):
-                yield "updatedAt"
-            if operator in ("missing", "fieldCompleteness"):
-                yield from (key for key in _flat(arguments) if isinstance(key, str))
-            if operator in _SCOPED:
+        if not isinstance(node, Mapping) or len(node) != 1:
+            continue
+        ((operator, value),) = node.items()
+        arguments = list(value) if isinstance(value, list | tuple) else [value]
+        path = _path(node)
+        if path is not None:
+            yield Read(path)
+            continue
+        yield from map(Read, _implied(operator, arguments))
+        if operator in _SCOPED and len(arguments) > 1:
+            of_items = _path(arguments[0])
+            if of_items is not None:
+                yield Read(of_items, operator, arguments[1])
+                arguments = arguments[2:]
+            else:
                 arguments = arguments[:1] + arguments[2:]
-            pending += reversed(arguments)
+        pending += reversed(arguments)
+
+
+def _path(node: Any) -> str | None:
+    """The path that `{"var": path}` reads, None for anything else."""
+    if not isinstance(node, Mapping) or len(node) != 1:
+        return None
+    ((operator, value),) = node.items()
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    if operator not in ("var", "tableColumnValues") or not isinstance(first, str | int | float):
+        return None
+    return str(first)
+
+
+def _implied(operator: str, arguments: list[Any]) -> Iterator[str]:
+    """The fields an operator reads without a `var`."""
+    if operator in _FIELD:
+        yield _FIELD[operator]
+    if operator in ("missing", "fieldCompleteness"):
+        yield from (key for key in _flat(arguments) if isinstance(key, str))
 
 
 def _flat(values: list[Any]) -> list[Any]:
@@ -75,7 +112,11 @@ def _flat(values: list[Any]) -> list[Any]:
 
 
 def diagnose(rule: Any, language: Language = OPENMETADATA) -> tuple[Diagnosis, ...]:
-    """Everything a rule says that its author hardly meant, for the dialect of OpenMetadata."""
+    """Everything a rule says that its author hardly meant, for the dialect of OpenMetadata.
+
+    Raises `JsonLogicError` for a rule that can never be evaluated: too deep, or an object of several keys.
+    """
+    check_rule(rule, language)
     found: list[Diagnosis] = []
     if not _may_be_boolean(rule):
         message = "the result of the rule is never true or false, so it never passes"

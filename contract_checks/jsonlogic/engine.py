@@ -10,13 +10,14 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 from uuid import UUID
 
 from contract_checks.errors import ContractChecksError
@@ -57,6 +58,7 @@ class LookupNeededError(JsonLogicError):
     """The verdict depends on people or data products that only a directory knows (see `Directory`)."""
 
 
+@runtime_checkable
 class Directory(Protocol):
     """Who belongs to which team, and which data product to which domain, for operators that ask."""
 
@@ -132,19 +134,16 @@ class Language:
     rule_number: Callable[[int | float], int | float]
     data_number: Callable[[int | float], int | float]
     undefined: object = None
-    walkers: list[Callable[[Any, Scope], Any]] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def operators(self) -> frozenset[str]:
         """The names of all operators."""
         return frozenset(self.lazy) | frozenset(self.eager)
 
-    @property
+    @cached_property
     def walk(self) -> Callable[[Any, Scope], Any]:
-        """The walk through a rule, made once."""
-        if not self.walkers:
-            self.walkers.append(guarded(self, library_walker(self) or own_walker(self)))
-        return self.walkers[0]
+        """The walk through a rule, made when the first one is evaluated."""
+        return guarded(self, library_walker(self) or own_walker(self))
 
 
 # --------------------------------------------------------------------------- walks

@@ -353,7 +353,7 @@ def _math(name: str, reducer: Callable[[float, float], float], most: int = 0) ->
             if name == "+" and isinstance(only, str):
                 parsed = _number(only, scope.run)
                 if parsed is None:
-                    raise ArgumentError(f"'{only[:40]}' is no number (Java's NumberFormatException)")
+                    raise ArgumentError("'+' got a text that is no number (Java's NumberFormatException)")
                 return parsed
             if name == "-" and is_number(only):
                 return -double(only)

@@ -179,7 +179,7 @@ def _missing_some(scope: Scope, *arguments: Any) -> list[Any]:
     need, options = _argument(arguments, 0), _argument(arguments, 1)
     if options is None or options is UNDEFINED:
         raise ArgumentError("'missing_some' needs a number and a list of keys")
-    missing = _missing(scope, options)
+    missing = _missing(scope, *options) if isinstance(options, list) else _missing(scope, options)
     size = len(options) if isinstance(options, list) else units(options) if isinstance(options, str) else math.nan
     count = size - len(missing)
     return [] if count >= _to_number(need, scope.run) else missing

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import regress
 
+from contract_checks import jsonlogic
 from contract_checks.errors import Problem
+from contract_checks.jsonlogic import JsonLogicError
 from contract_checks.metrics import AllOf, Bound, Condition, Length, Matches, Metric, NotOneOf, OneOf, Size, Violations
-from contract_checks.model import Contract, Dataset, Expectation, Thresholds, walk_columns
+from contract_checks.model import Contract, Dataset, Expectation, SemanticRule, Thresholds, walk_columns
 
 _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 
@@ -24,6 +26,8 @@ def lint(contract: Contract) -> tuple[Problem, ...]:
         for expectation in dataset.expectations:
             found += _conditions_that_fail(expectation)
             found += _thresholds_that_fail(expectation)
+        for rule in dataset.semantic_rules:
+            found += _rules_that_mislead(rule)
         found += _contradictions(dataset)
     return tuple(sorted(dict.fromkeys(found), key=lambda problem: problem.location.line))
 
@@ -33,7 +37,7 @@ def _warn(expectation: Expectation, message: str, hint: str = "") -> Problem:
 
 
 def _empty_schema(dataset: Dataset) -> Iterator[Problem]:
-    if not dataset.columns and not dataset.expectations and not dataset.not_checked:
+    if not (dataset.columns or dataset.expectations or dataset.semantic_rules or dataset.not_checked):
         message = f"'{dataset.name}' promises nothing: it has neither columns nor rules"
         yield Problem(message, dataset.location, "warning")
     stored = [column for _, column in walk_columns(dataset.columns) if not column.virtual]
@@ -86,6 +90,22 @@ def _flat(condition: Condition) -> Iterator[Condition]:
 
 def _reversed(low: int | None, high: int | None) -> bool:
     return low is not None and high is not None and low > high
+
+
+# --------------------------------------------------------------------------- rules about metadata
+
+
+def _rules_that_mislead(rule: SemanticRule) -> Iterator[Problem]:
+    """What a rule in JSON Logic says that its author hardly meant."""
+    if rule.unusable or not rule.enabled:
+        return
+    try:
+        found = jsonlogic.diagnose(rule.rule)
+    except JsonLogicError as error:
+        yield Problem(f"the rule '{rule.name}' cannot be evaluated: {error}", rule.location, "warning")
+        return
+    for diagnosis in found:
+        yield Problem(f"the rule '{rule.name}': {diagnosis.message}", rule.location, "warning", diagnosis.hint)
 
 
 # --------------------------------------------------------------------------- promises that exclude each other

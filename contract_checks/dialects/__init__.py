@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contract_checks.dialects.document import Document, read_document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
+from contract_checks.dialects.inheritance import settle
 from contract_checks.dialects.interface import Dialect
 from contract_checks.dialects.odcs import Odcs
 from contract_checks.dialects.openmetadata import OpenMetadata
 from contract_checks.dialects.openmetadata_proposal import OpenMetadataProposal
+from contract_checks.dialects.openmetadata_side_file import contract_of, is_side_file
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.model import Contract
 
@@ -31,6 +34,7 @@ _MARKS = (
 )
 _OTHERS = {
     "dataContractSpecification": "it is a Data Contract Specification; convert it to ODCS",
+    "testCases": "it holds the test cases of a contract, which has to stand beside it under the same name",
     "odpsVersion": "it is an Open Data Product Standard document, which holds no contract",
 }
 
@@ -43,39 +47,43 @@ class Loaded:
     broken: tuple[ContractError, ...] = ()
 
 
-def load(path: str | Path, strict: bool = False) -> Contract:
+def load(path: str | Path, strict: bool = False, engines: Engines = NO_ENGINES) -> Contract:
     """The contract in the YAML or JSON file at `path`.
 
     With `strict` everything the standard forbids is an error; without it, only what leaves the contract
-    unusable. Raises `ContractError` with every problem found.
+    unusable. `engines` translate rules that were written for other engines, by the engine's name (see
+    `engines.Engine`). Raises `ContractError` with every problem found.
     """
-    return read(read_document(path), strict)
+    return read(read_document(path), strict, engines)
 
 
-def load_directory(path: str | Path, strict: bool = False) -> Loaded:
-    """Every contract below the folder `path`, in the order of their paths; hidden files are left alone."""
+def load_directory(path: str | Path, strict: bool = False, engines: Engines = NO_ENGINES) -> Loaded:
+    """Every contract below the folder `path`, in the order of their paths; hidden files are left alone.
+
+    The contract of an asset has what it inherits from that of its data product, if that is there, too.
+    """
     contracts: list[Contract] = []
     broken: list[ContractError] = []
     if not Path(path).exists():
         return Loaded((), (_error(str(path), "there is no such folder"),))
     for file in _files(Path(path)):
         try:
-            contracts.append(load(file, strict))
+            contracts.append(load(file, strict, engines))
         except ContractError as error:
             broken.append(error)
         except Exception as error:  # noqa: BLE001 - a defect of a reader must not take the other contracts along
             broken.append(_error(str(file), f"the file could not be read: {type(error).__name__}: {error}"))
-    return Loaded(tuple(contracts), tuple(broken))
+    return Loaded(settle(contracts), tuple(broken))
 
 
-def read(document: Document, strict: bool = False) -> Contract:
+def read(document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> Contract:
     """The contract in a document that has been parsed. Raises `ContractError` with every problem found."""
     if not isinstance(document.data, dict):
         message = "a contract is a mapping of keys to values, which this is not"
         raise ContractError([document.problem(message)])
     for dialect in DIALECTS:
         if dialect.recognises(document):
-            return dialect.read(document, strict)
+            return dialect.read(document, strict, engines)
     for key, meaning in _OTHERS.items():
         if key in document.data:
             raise ContractError([document.problem(f"the file is no contract that is read here: {meaning}", key)])
@@ -96,7 +104,8 @@ def _files(path: Path) -> list[Path]:
     for folder, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(folder, name) for name in names if not name.startswith(".")]
-    return sorted(file for file in found if file.suffix.lower() in SUFFIXES)
+    contracts = (file for file in found if file.suffix.lower() in SUFFIXES)
+    return sorted(file for file in contracts if not is_side_file(file) or contract_of(file) is None)
 
 
 def _error(file: str, message: str) -> ContractError:

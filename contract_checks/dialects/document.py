@@ -82,6 +82,11 @@ class Document:
         """A `Problem` about the value at `path`."""
         return Problem(message, self.location(*path), "error" if error else "warning", hint)
 
+    def unknown_key(self, *path: str | int, hint: str = "", error: bool = True) -> Problem:
+        """The `Problem` that the last key of `path` means nothing here."""
+        message = f"the key '{path[-1]}' is not known here"
+        return Problem(message, self.location(*path), "error" if error else "warning", hint, "unknown key")
+
     def leaves(self) -> Iterator[tuple[KeyPath, Value]]:
         """Every scalar, empty list and empty mapping of the document with its path."""
         yield from _leaves(self.data, ())

@@ -8,12 +8,15 @@ from pathlib import PurePath
 from typing import Any
 
 from contract_checks.dialects.document import Document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.dialects.odcs_document import Root
 from contract_checks.dialects.odcs_metadata import read_description, read_owners, read_servers, show_the_rest
 from contract_checks.dialects.odcs_notes import Clauses, Notes, did_you_mean
+from contract_checks.dialects.odcs_others import Others
 from contract_checks.dialects.odcs_references import outline
 from contract_checks.dialects.odcs_schema import read_schema
 from contract_checks.dialects.odcs_sla import Sla, TableKey, read_sla
+from contract_checks.dialects.writing import write_document
 from contract_checks.errors import ContractError
 from contract_checks.metrics import FieldPath
 from contract_checks.model import Contract, Dataset, Lifecycle, walk_columns
@@ -29,6 +32,15 @@ _LIFECYCLES: dict[str, Lifecycle] = {
     **dict.fromkeys(("deprecated", "retired"), "deprecated"),
 }
 _DOCUMENT_FORMATS = ("json", "jsonl", "ndjson", "xml", "avro-json")
+
+
+def write(document: Document) -> str:
+    """The contract in a document as YAML text, in which nothing of the document is lost but its formatting.
+
+    `parse_document(write(document)).data == document.data`; variables of the environment and keys that the
+    standard does not have are written as they are.
+    """
+    return write_document(document)
 
 
 class Odcs:
@@ -52,9 +64,18 @@ class Odcs:
             return True
         return _lists_objects(data.get("schema")) or ("kind" in data and any(key in data for key in _MARKS_OF_3[2:]))
 
-    def read(self, document: Document, strict: bool = False) -> Contract:
+    def read(self, document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> Contract:
         """Read the document into a contract. Raises `ContractError` with all problems if one is an error."""
-        notes = Notes(document, strict)
+        return self._read(document, strict, engines, follow=True)
+
+    def _read_other(self, document: Document) -> Contract:
+        """A contract that another one refers to; its own references are not followed."""
+        if not self.recognises(document):
+            raise ContractError([document.problem("it is no ODCS contract")])
+        return self._read(document, strict=False, engines=NO_ENGINES, follow=False)
+
+    def _read(self, document: Document, strict: bool, engines: Engines, follow: bool) -> Contract:
+        notes = Notes(document, strict, engines)
         data: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
         said = _read_version(data, notes)
         root = notes.piece(Root, data) or Root.model_validate({})
@@ -65,6 +86,7 @@ class Odcs:
         entries = root.schema_ or []
         servers = read_servers(root.servers, clauses)
         documents = bool(servers) and all(str(server.get("format")).lower() in _DOCUMENT_FORMATS for server in servers)
+        notes.others = Others(document, servers, self._read_other) if follow else None
         datasets = read_schema(entries, notes, documents)
         sla = read_sla(root.sla_properties, root.sla_default_element, outline(entries), notes, _measures(datasets))
         clauses.show("Default element of the SLA", root.sla_default_element, "slaDefaultElement")
@@ -96,6 +118,7 @@ class Odcs:
             cadence=sla.cadence,
             documented=(*clauses.documented, *sla.documented),
             not_checked=(*clauses.not_checked, *sla.not_checked),
+            related=tuple(notes.others.used.values()) if notes.others else (),
             digest=document.digest,
             problems=notes.all_problems(),
         )

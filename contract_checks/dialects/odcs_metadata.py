@@ -6,12 +6,20 @@ import re
 from typing import Any
 
 from contract_checks.dialects.odcs_document import Description, Member, Root, Server, Team
-from contract_checks.dialects.odcs_notes import Clauses, Notes, Path, text_of
+from contract_checks.dialects.odcs_notes import Clauses, Notes, Path, did_you_mean, text_of
 from contract_checks.dialects.odcs_variables import is_secret, resolve_variables
 from contract_checks.model import Link, Owner
 from contract_checks.model import Server as ServerModel
 
 _DESCRIBING = ("server", "type", "environment")
+SERVER_TYPES = (
+    *("api", "athena", "azure", "bigquery", "btrieve", "clickhouse", "cloudsql", "custom", "databricks", "db2"),
+    *("denodo", "dremio", "duckdb", "exasol", "fastobjects", "glue", "hana", "hive", "iceberg", "impala", "informix"),
+    *("ingres", "kafka", "kinesis", "local", "mysql", "oracle", "poet", "postgres", "postgresql", "presto", "pubsub"),
+    *("redshift", "s3", "sftp", "snowflake", "sqlserver", "synapse", "teradata", "trino", "vectorwise", "versant"),
+    *("vertica", "zen"),
+)
+"""The types of servers of 3.2 ("Infrastructure & Servers")."""
 
 
 def read_servers(entries: list[Any] | None, clauses: Clauses) -> tuple[ServerModel, ...]:
@@ -30,6 +38,10 @@ def read_servers(entries: list[Any] | None, clauses: Clauses) -> tuple[ServerMod
         for key in ("server", "type"):
             if not getattr(piece, key):
                 notes.tolerate(f"a server without '{key}'", *path)
+        kind = (piece.type or "").strip().lower()
+        if kind and kind not in SERVER_TYPES:
+            hint = did_you_mean(kind, SERVER_TYPES)
+            notes.tolerate(f"'{piece.type}' is no type of server of the standard", *path, "type", hint=hint)
         name = piece.server or piece.environment or piece.type or f"server{index + 1}"
         if any(server.name == name for server in servers):
             notes.tolerate(f"two servers are called '{name}'", *path, "server", hint="give each a name of its own")
@@ -37,7 +49,7 @@ def read_servers(entries: list[Any] | None, clauses: Clauses) -> tuple[ServerMod
         servers.append(
             ServerModel(
                 name=name,
-                type=(piece.type or "").strip().lower(),
+                type=kind,
                 location=notes.at(*path),
                 environment=piece.environment or "",
                 properties=properties,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -12,9 +12,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from contract_checks.dialects.document import Document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.dialects.odcs_document import Definition, Piece
+from contract_checks.dialects.odcs_others import Others
 from contract_checks.errors import ContractError, Location, Problem
-from contract_checks.model import Documented, Expectation, Link, NotChecked, Section
+from contract_checks.model import Dataset, Documented, Expectation, Link, NotChecked, Section
 
 MAX_HINTS = 500
 """After so many problems nobody reads hints, and finding them takes time."""
@@ -48,12 +50,15 @@ _HINTS = {
 class Notes:
     """Collects the problems of one document while it is read.
 
-    `version` is what the document is read as, for example `(3, 1)`.
+    `version` is what the document is read as, for example `(3, 1)`. `engines` translate custom rules;
+    `others` finds what references into other contracts lead to, if they are followed.
     """
 
-    def __init__(self, document: Document, strict: bool = False) -> None:
+    def __init__(self, document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> None:
         self.document = document
         self.strict = strict
+        self.engines = engines
+        self.others: Others | None = None
         self.version: tuple[int, int] = (3, 2)
         self.problems: list[Problem] = []
 
@@ -68,6 +73,10 @@ class Notes:
     def tolerate(self, message: str, *path: str | int, hint: str = "") -> None:
         """The standard forbids this; a strict reader refuses the contract, a lenient one goes on."""
         self.problems.append(self.document.problem(message, *path, hint=hint, error=self.strict))
+
+    def unknown_key(self, *path: str | int, hint: str = "") -> None:
+        """The last key of `path` is none of the standard."""
+        self.problems.append(self.document.unknown_key(*path, hint=hint, error=self.strict))
 
     def advise(self, message: str, *path: str | int, hint: str = "") -> None:
         """Allowed, but a person may want to know."""
@@ -127,7 +136,7 @@ class Notes:
             info = known.get(key)
             if info is None:
                 hint = did_you_mean(key, known) if len(self.problems) < MAX_HINTS else ""
-                self.tolerate(f"the key '{key}' is not known here", *path, key, hint=hint)
+                self.unknown_key(*path, key, hint=hint)
             elif isinstance(info.json_schema_extra, dict):
                 since = str(info.json_schema_extra["since"])
                 if self.version < tuple(int(part) for part in since.split(".")) and value[key] is not None:
@@ -141,13 +150,18 @@ class Notes:
 
 
 class Clauses:
-    """The promises of one dataset as they are found. Each ends in exactly one of the three lists."""
+    """The promises of one dataset as they are found. Each ends in exactly one of the three lists.
+
+    `later` is what can only be read when all columns are known, `sources` are assets the data depends on.
+    """
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self.expectations: list[Expectation] = []
         self.not_checked: list[NotChecked] = []
         self.documented: list[Documented] = []
+        self.later: list[Callable[[Dataset], None]] = []
+        self.sources: list[str] = []
 
     def skip(self, reason: str, *path: str | int, section: Section = "quality") -> None:
         """The clause at `path` promises something nobody evaluates here."""

@@ -81,7 +81,7 @@ def read_options(options: Mapping[str, Any], subject: Subject, clauses: Clauses,
     for option, value in options.items():
         if option not in _ALL_OPTIONS:
             hint = did_you_mean(option, allowed)
-            clauses.notes.tolerate(f"the key '{option}' is not known here", *path, option, hint=hint)
+            clauses.notes.unknown_key(*path, option, hint=hint)
             clauses.skip(f"'{option}' is no option of the standard", *path, option, section="schema")
         elif value is None:
             continue

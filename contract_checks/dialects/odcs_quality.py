@@ -5,11 +5,16 @@ The meaning of metrics, operators and units is that of the page "Data Quality" o
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
+from contract_checks.dialects.engine_registry import find_engine
+from contract_checks.dialects.engines import Engine, Promise, payload_text, translate
 from contract_checks.dialects.odcs_document import ARGUMENTS, Rule
 from contract_checks.dialects.odcs_notes import Clauses, Path, did_you_mean, text_of
 from contract_checks.dialects.odcs_operators import read_thresholds
@@ -35,7 +40,7 @@ from contract_checks.metrics import (
     Violations,
     field_text,
 )
-from contract_checks.model import Expectation, Severity, Thresholds, Unit
+from contract_checks.model import Dataset, Expectation, Requirement, Severity, Thresholds, Unit
 
 METRICS = ("nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount")
 _OLD_METRICS = {"duplicateCount": "duplicateValues", "validValues": "invalidValues", "invalid": "invalidValues"}
@@ -142,16 +147,53 @@ class _Reader:
             self.notes.tolerate("a rule of type text is for people; it has no operator", *self.path)
         text = self.piece.description or self.piece.name
         if text:
-            dimension = f" ({self.piece.dimension})" if self.piece.dimension else ""
-            self.clauses.show(self.piece.name or "Quality", text + dimension, *self.path)
+            dimension = self._dimension()
+            said = f"{text} ({dimension})" if dimension else text
+            self.clauses.show(self.piece.name or "Quality", said, *self.path)
         else:
             self._skip("the rule says nothing")
 
     def _custom(self) -> None:
-        engine = self.piece.engine or "unnamed"
-        if self.piece.implementation is None:
+        piece = self.piece
+        if piece.implementation is None:
             self.notes.tolerate("a custom rule needs 'implementation'", *self.path)
-        raise _Unusable(f"the engine '{engine}' is not run here; it was asked: {_short(self.piece.implementation)}")
+            raise _Unusable(f"the rule for the engine '{piece.engine or 'unnamed'}' has no implementation")
+        said = payload_text(piece.implementation)
+        if not piece.engine:
+            self.notes.tolerate("a custom rule needs 'engine'", *self.path)
+            raise _Unusable(f"the rule names no engine; it says: {said}")
+        engine = find_engine(piece.engine, self.notes.engines)
+        if engine is None:
+            raise _Unusable(f"the engine '{piece.engine}' is not run here; it was asked: {said}")
+        if any(key.startswith("must") for key in self.entry):
+            self.notes.tolerate("a rule of type custom has no operator", *self.path)
+            raise _Unusable(f"a custom rule with an operator beside it has no single meaning: {said}")
+        self.clauses.later.append(partial(self._translate, engine))
+
+    def _translate(self, engine: Engine, dataset: Dataset) -> None:
+        """Make promises of the payload, now that all columns are known."""
+        made = translate(engine, self.piece.implementation, dataset, self.scope.field)
+        promises = [one for one in made if isinstance(one, Promise)]
+        names = Counter(promise.rule for promise in promises)
+        for promise in promises:
+            own = promise.rule or self.piece.engine or "custom"
+            more = f"_{own}" if len(promises) > 1 else ""
+            if names[promise.rule] > 1:
+                more += f"_{field_text(promise.field)}" if promise.field else ""
+                more += f"_{hashlib.sha256(repr(promise).encode()).hexdigest()[:6]}"
+            self._expect(
+                own,
+                promise.metric,
+                promise.requirement,
+                promise.description or f"What a rule for {self.piece.engine} asks.",
+                field=promise.field,
+                severity=promise.severity,
+                suffix=more,
+                engine=self.piece.engine or "",
+            )
+        reasons = [one for one in made if isinstance(one, str)]
+        if reasons:
+            self._skip("; ".join(f"a rule for {self.piece.engine}: {reason}" for reason in reasons))
 
     def _sql(self) -> None:
         piece = self.piece
@@ -171,7 +213,8 @@ class _Reader:
         notes: tuple[str, ...] = ()
         if _UNITS.get((piece.unit or "").lower()) != "rows":
             notes = (f"The query's own result is compared, in {piece.unit}.",)
-        self._expect("sql", Query(query, field), Thresholds(thresholds), "The query gives what is promised.", notes)
+        sentence = "The query gives what is promised."
+        self._expect("sql", Query(query, field), Thresholds(thresholds), sentence, notes, field=field)
 
     def _library(self) -> None:
         name = self._metric_name()
@@ -196,7 +239,7 @@ class _Reader:
         base: Metric | None = None
         if unit == "percent":
             base = ValueCount(field) if field is not None and _is_many(field) else RowCount()
-        self._expect(name, metric, Thresholds(thresholds, unit, base), sentence)
+        self._expect(name, metric, Thresholds(thresholds, unit, base), sentence, field=field)
 
     # ------------------------------------------------------------------ the library's metrics
 
@@ -322,7 +365,17 @@ class _Reader:
         raise _Unusable(f"{name} belongs to {where}, so it has no meaning here")
 
     def _expect(
-        self, rule: str, metric: Metric, requirement: Thresholds, sentence: str, notes: tuple[str, ...] = ()
+        self,
+        rule: str,
+        metric: Metric,
+        requirement: Requirement,
+        sentence: str,
+        notes: tuple[str, ...] = (),
+        *,
+        field: FieldPath | None = None,
+        severity: Severity | None = None,
+        suffix: str = "",
+        engine: str = "",
     ) -> None:
         piece = self.piece
         schedule, schedule_note = self._schedule()
@@ -331,7 +384,7 @@ class _Reader:
             f"Business impact: {piece.business_impact}." if piece.business_impact else "",
             f"Method: {piece.method}." if piece.method else "",
         )
-        severity: Severity = "warning" if (piece.severity or "").strip().lower() in _WARNINGS else "error"
+        own: Severity = "warning" if (piece.severity or "").strip().lower() in _WARNINGS else "error"
         self.clauses.expectations.append(
             Expectation(
                 rule=rule,
@@ -339,19 +392,32 @@ class _Reader:
                 requirement=requirement,
                 location=self.notes.at(*self.path),
                 section="quality",
-                severity=severity,
-                field=self.scope.field,
-                id=piece.id,
-                name=piece.name,
+                severity=severity or own,
+                field=field,
+                id=f"{piece.id}{suffix}" if piece.id else None,
+                name=f"{piece.name}{suffix}" if piece.name else None,
                 description=piece.description or sentence,
                 dimension=self._dimension(),
                 schedule=schedule,
                 if_present=self.scope.optional,
+                blocking=self._blocking(),
                 tags=self.notes.texts(piece.tags, *self.path, "tags"),
                 links=self.clauses.links(piece.authoritative_definitions, *self.path, "authoritativeDefinitions"),
                 notes=(*notes, *(note for note in said if note)),
+                engine=engine,
             )
         )
+
+    def _blocking(self) -> bool | None:
+        """What the custom property `blocking` says of the rule."""
+        listed = self.piece.custom_properties
+        for index, own in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(own, dict) and own.get("property") == "blocking":
+                said = {"true": True, "false": False}.get(text_of(own.get("value")).strip().lower())
+                if said is None:
+                    self.notes.advise("'blocking' is true or false", *self.path, "customProperties", index, "value")
+                return said
+        return None
 
     def _dimension(self) -> str | None:
         said = self.piece.dimension
@@ -386,7 +452,7 @@ class _Reader:
         self.clauses.skip(reason, *self.path)
         about = {
             "Rule": " — ".join(part for part in (piece.name, piece.description) if part),
-            "Dimension": piece.dimension,
+            "Dimension": self._dimension(),
             "Severity": piece.severity,
             "Business impact": piece.business_impact,
             "Method": piece.method,

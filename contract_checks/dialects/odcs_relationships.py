@@ -7,6 +7,7 @@ from typing import Any
 from contract_checks.dialects.odcs_document import Relationship
 from contract_checks.dialects.odcs_notes import Clauses, Path, text_of
 from contract_checks.dialects.odcs_options import NONE_ALLOWED
+from contract_checks.dialects.odcs_others import Element
 from contract_checks.dialects.odcs_references import Table, find_element, is_external
 from contract_checks.metrics import EACH, FieldPath, OrphanKeys, field_text
 from contract_checks.model import Expectation
@@ -62,13 +63,13 @@ def _relationship(
         notes.tolerate(reason, *path, "to")
         clauses.skip(reason, *path, section="schema")
         return
+    if any(is_external(target) for target in targets):
+        _into_another(piece, sources, targets, clauses, path)
+        return
     found = [find_element(tables, target) for target in targets]
     for target, element in zip(targets, found, strict=True):
         if element is None:
-            external = is_external(target)
-            reason = (
-                f"'{target}' leads into another contract" if external else f"'{target}' is no property of this contract"
-            )
+            reason = f"'{target}' is no property of this contract"
             notes.advise(f"the relationship is not checked: {reason}", *path, "to")
             clauses.skip(reason, *path, section="schema")
             return
@@ -84,19 +85,47 @@ def _relationship(
         notes.advise(f"the relationship is not checked: {reason}", *path, "to")
         clauses.skip(reason, *path, section="schema")
         return
-    what = ", ".join(field_text(one) for one in sources)
-    there = ", ".join(field_text(one) for one in target_fields)
-    clauses.expectations.append(
-        Expectation(
-            rule="foreignKey",
-            metric=OrphanKeys(tuple(sources), target_table.physical_name, target_fields),
-            requirement=NONE_ALLOWED,
-            location=notes.at(*path),
-            section="schema",
-            field=sources[0] if len(sources) == 1 else None,
-            id=piece.id,
-            description=piece.description or f"Every `{what}` is a `{there}` of {target_table.name}.",
-        )
+    metric = OrphanKeys(tuple(sources), target_table.physical_name, target_fields)
+    clauses.expectations.append(_foreign_key(piece, metric, target_table.name, clauses, path))
+
+
+def _into_another(
+    piece: Relationship, sources: list[FieldPath], targets: list[str], clauses: Clauses, path: Path
+) -> None:
+    """A key into another contract: its data is what this data depends on, and where it can be, it is compared."""
+    others = clauses.notes.others
+    found = [others.find(target) for target in targets] if others is not None else []
+    reasons = [one for one in found if isinstance(one, str)]
+    elements = [one for one in found if isinstance(one, Element)]
+    if others is None:
+        reasons = ["references of a contract that is referred to are not followed"]
+    clauses.sources += [".".join(one.dataset.key) for one in elements]
+    reasons += [one.elsewhere for one in elements if one.elsewhere]
+    if len({one.dataset.physical_name for one in elements}) > 1:
+        reasons.append("'to' names properties of several objects")
+    if any(each in one for one in (*sources, *(element.path for element in elements)) for each in EACH):
+        reasons.append("a relationship from or to the items of an array or map is not evaluated yet")
+    if reasons:
+        clauses.notes.advise(f"the relationship is not checked: {reasons[0]}", *path, "to")
+        clauses.skip(f"{', '.join(targets)}: {reasons[0]}", *path, section="schema")
+        return
+    metric = OrphanKeys(tuple(sources), elements[0].dataset.physical_name, tuple(one.path for one in elements))
+    table = f"{elements[0].dataset.name} ({elements[0].dataset.location.file})"
+    clauses.expectations.append(_foreign_key(piece, metric, table, clauses, path))
+
+
+def _foreign_key(piece: Relationship, metric: OrphanKeys, table: str, clauses: Clauses, path: Path) -> Expectation:
+    what = ", ".join(field_text(one) for one in metric.fields)
+    there = ", ".join(field_text(one) for one in metric.target_fields)
+    return Expectation(
+        rule="foreignKey",
+        metric=metric,
+        requirement=NONE_ALLOWED,
+        location=clauses.notes.at(*path),
+        section="schema",
+        field=metric.fields[0] if len(metric.fields) == 1 else None,
+        id=piece.id,
+        description=piece.description or f"Every `{what}` is a `{there}` of {table}.",
     )
 
 

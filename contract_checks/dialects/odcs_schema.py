@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contract_checks.datatypes import CATEGORIES, Category, category_of, is_open_document
-from contract_checks.dialects.odcs_document import MapTypes, Property, SchemaObject
+from contract_checks.dialects.odcs_document import Element, MapTypes, Property, SchemaObject
 from contract_checks.dialects.odcs_notes import Clauses, Notes, Path, did_you_mean
 from contract_checks.dialects.odcs_options import TEMPORAL, Subject, read_enum, read_options, wrong_format
 from contract_checks.dialects.odcs_quality import Scope, read_rules
@@ -126,7 +126,8 @@ def _dataset(
     )
     for title, key, value in shown:
         clauses.show(title, value, *path, key)
-    return Dataset(
+    _check_synonyms(piece, path, notes)
+    read = Dataset(
         name=name,
         physical_name=physical,
         key=tuple(part for part in physical.split(".") if part) or (physical,),
@@ -134,12 +135,17 @@ def _dataset(
         kind=piece.physical_type or "table",
         description=piece.description or "",
         columns=columns,
+        tags=tags,
+        links=links,
+        sources=tuple(dict.fromkeys((*(one for column in columns for one in column.sources), *clauses.sources))),
+    )
+    for finish in clauses.later:
+        finish(read)
+    return replace(
+        read,
         expectations=tuple(clauses.expectations),
         not_checked=tuple(clauses.not_checked),
         documented=tuple(clauses.documented),
-        tags=tags,
-        links=links,
-        sources=tuple(dict.fromkeys(source for column in columns for source in column.sources)),
     )
 
 
@@ -358,6 +364,13 @@ def _show(piece: Property, path: Path, clauses: Clauses) -> None:
     )
     for title, key, value in shown:
         clauses.show(title, value, *path, key)
+    _check_synonyms(piece, path, clauses.notes)
+
+
+def _check_synonyms(piece: Element, path: Path, notes: Notes) -> None:
+    for entry, where in notes.entries(piece.synonyms, *path, "synonyms"):
+        if not isinstance(entry, dict) or not entry.get("synonym"):
+            notes.tolerate("a synonym is a mapping with 'synonym'", *where)
 
 
 def _positions(entry: dict[str, Any], path: Path, flag: str, position_key: str, notes: Notes) -> dict[Path, int]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from contract_checks.dialects.odcs_document import SlaProperty
 from contract_checks.dialects.odcs_notes import Clauses, Notes, Path, did_you_mean, text_of
-from contract_checks.dialects.odcs_references import Table, find_element
+from contract_checks.dialects.odcs_references import Table, find_element, find_table
 from contract_checks.dialects.times import (
     clock_of,
     cron_of,
@@ -19,8 +19,17 @@ from contract_checks.dialects.times import (
     looks_like_cron,
     unit_of,
 )
-from contract_checks.metrics import EACH, Aggregate, FieldPath, field_text
-from contract_checks.model import AgeLimit, Cadence, Documented, Duration, Expectation, NotChecked
+from contract_checks.metrics import EACH, Aggregate, FieldPath, Today, field_text
+from contract_checks.model import (
+    AgeLimit,
+    Cadence,
+    DateLimit,
+    Documented,
+    Duration,
+    Expectation,
+    NotChecked,
+    Severity,
+)
 
 _NAMES = {
     **dict.fromkeys(("frequency", "fy"), "frequency"),
@@ -39,6 +48,11 @@ _NAMES = {
     **dict.fromkeys(("timetorepair", "tr"), "timeToRepair"),
 }
 _DATES = {"generalAvailability": "General availability", "endOfSupport": "End of support", "endOfLife": "End of life"}
+_DAYS: dict[str, tuple[str, Severity, bool]] = {
+    "generalAvailability": ("is available from", "warning", True),
+    "endOfSupport": ("is supported until", "warning", False),
+    "endOfLife": ("is there until", "error", False),
+}
 _REASONS = {
     "availability": "availability is a share of time the source is reachable; a monitor sees it, a check does not",
     "throughput": "throughput is a rate over time; a monitor sees it, a check does not",
@@ -98,6 +112,7 @@ class _Reader:
         self.cadence: Cadence | None = None
         self.clock: tuple[str, str | None] | None = None
         self.clock_path: Path = ()
+        self.clock_piece = SlaProperty()
 
     def read(self, piece: SlaProperty, path: Path) -> None:
         said = piece.property or ""
@@ -139,13 +154,20 @@ class _Reader:
         cadence = self.cadence
         if self.clock is not None:
             if cadence is None:
-                self._skip("a time of availability needs a 'frequency' that says on which days", self.clock_path)
-            elif cadence.cron is not None:
+                # A time of day without a frequency is one of every day.
+                cadence = Cadence(every=Duration(1, "day"))
+                self.notes.advise(
+                    "a time of availability without a 'frequency' is read as one of every day",
+                    *self.clock_path,
+                    hint="state 'property: frequency' with 'value: 1' and 'unit: d'",
+                )
+            if cadence.cron is not None:
                 self._skip("the frequency is a cron, which states its own time", self.clock_path)
             else:
                 cadence = replace(cadence, time_of_day=self.clock[0], timezone=self.clock[1] or cadence.timezone)
                 zone = f" ({self.clock[1]})" if self.clock[1] else ""
                 self.clauses.show("Time of availability", self.clock[0] + zone, *self.clock_path)
+                self._deadline(cadence)
         return Sla(
             cadence,
             {key: tuple(made) for key, made in self.expectations.items()},
@@ -184,7 +206,42 @@ class _Reader:
         elif self.clock is not None:
             self._skip("the contract states another time of availability before", path)
         else:
-            self.clock, self.clock_path = clock, path
+            self.clock, self.clock_path, self.clock_piece = clock, path, piece
+
+    def _deadline(self, cadence: Cadence) -> None:
+        """Measure the time of availability by its element, else by those whose latency is promised."""
+        assert cadence.every is not None
+        limit = AgeLimit(cadence.every, cadence.timezone, cadence.time_of_day)
+        said = self.clock_piece.element or self.default_element
+        elements = [part.strip() for part in said.split(",")] if said else []
+        found = [one for one in (find_element(self.tables, element) for element in elements) if one is not None]
+        fields = [((table.name, table.physical_name), field_path) for table, field_path in found] or [
+            (key, one.field)
+            for key, made in self.expectations.items()
+            for one in made
+            if not said and isinstance(one.metric, Aggregate) and one.metric.function == "max" and one.field
+        ]
+        usable = [
+            (key, field_path)
+            for key, field_path in dict.fromkeys(fields)
+            if not any(each in field_path for each in EACH) and (key, field_path) not in self.virtual
+        ]
+        if not usable:
+            reason = f"'{said}' holds no time" if said else "no element and no latency names the column of the time"
+            self._skip(f"whether the data is there by {limit.by} is not measured: {reason}", self.clock_path)
+        for key, field_path in usable:
+            self.expectations[key].append(
+                Expectation(
+                    rule="timeOfAvailability",
+                    metric=Aggregate("max", field_path),
+                    requirement=limit,
+                    location=self.notes.at(*self.clock_path),
+                    section="sla",
+                    field=field_path,
+                    id=self.clock_piece.id,
+                    description=self.clock_piece.description or f"The data is there by {limit.by}.",
+                )
+            )
 
     def _age(self, name: str, function: Literal["min", "max"], piece: SlaProperty, path: Path) -> None:
         limit = self._duration(piece, path)
@@ -230,11 +287,44 @@ class _Reader:
             )
 
     def _date(self, name: str, piece: SlaProperty, path: Path) -> None:
+        """A day of the data's life: a check of each object concerned, which are all if none is named."""
         text = text_of(piece.value)
-        if datetime_of(text) is None:
+        moment = datetime_of(text)
+        if moment is None:
             self._wrong(f"'{text}' is no date", path, "such as '2026-12-31'")
-        else:
-            self.clauses.show(_DATES[name], text, *path)
+            return
+        self.clauses.show(_DATES[name], text, *path)
+        tables = self._tables(piece, path)
+        title, severity, not_before = _DAYS[name]
+        for table in tables:
+            self.expectations[table.name, table.physical_name].append(
+                Expectation(
+                    rule=name,
+                    metric=Today(),
+                    requirement=DateLimit(moment, not_before),
+                    location=self.notes.at(*path),
+                    section="sla",
+                    severity=severity,
+                    id=piece.id,
+                    description=piece.description or f"The data {title} {text}.",
+                    schedule=self._schedule(piece, path),
+                )
+            )
+
+    def _tables(self, piece: SlaProperty, path: Path) -> tuple[Table, ...]:
+        """The objects that an entry is about."""
+        if not piece.element:
+            return self.tables
+        found = []
+        for element in (part.strip() for part in piece.element.split(",")):
+            named = find_table(self.tables, element)
+            inside = find_element(self.tables, element)
+            if named is None and inside is None:
+                self.notes.advise(f"'{element}' is nothing of this contract", *path, "element", hint="such as 'orders'")
+                self._skip(f"'{element}' is no object or property of this contract", path)
+            else:
+                found.append(named or inside[0])  # type: ignore[index]
+        return tuple(dict.fromkeys(found))
 
     # ------------------------------------------------------------------ their parts
 

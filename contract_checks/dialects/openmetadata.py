@@ -6,36 +6,37 @@ examples do not follow these schemas, so what they do is read too and reported.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from pydantic import Field
 
+from contract_checks.dialects.conditions import read_moment
 from contract_checks.dialects.document import Document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.dialects.openmetadata_odcs import read_odcs_rules
+from contract_checks.dialects.openmetadata_parameters import Subject
 from contract_checks.dialects.openmetadata_reading import (
     Flag,
-    Path,
     Reader,
     Reference,
     Shape,
     Text,
-    Texts,
     join_name,
-    kind_of,
     read_description,
     read_owners,
     read_references,
     short,
     split_name,
-    words,
 )
 from contract_checks.dialects.openmetadata_schema import entity_name, read_schema
+from contract_checks.dialects.openmetadata_security import read_security
+from contract_checks.dialects.openmetadata_semantics import read_rules
+from contract_checks.dialects.openmetadata_side_file import find_side_file, read_quality, read_side_file
 from contract_checks.dialects.openmetadata_sla import Sla, read_sla
-from contract_checks.dialects.openmetadata_tests import read_test
 from contract_checks.errors import ContractError
-from contract_checks.model import Column, Contract, Dataset, Expectation, Lifecycle, Link
+from contract_checks.model import Contract, Dataset, Lifecycle, Link
 
 LIFECYCLES: dict[str, Lifecycle] = {
     "approved": "active",
@@ -44,8 +45,8 @@ LIFECYCLES: dict[str, Lifecycle] = {
     "in review": "draft",
     "unprocessed": "draft",
     "deprecated": "deprecated",
-    "archived": "deprecated",
-    "rejected": "deprecated",
+    "archived": "retired",
+    "rejected": "retired",
 }
 """The words of `entityStatus`, and of `status` in 1.9."""
 
@@ -63,7 +64,8 @@ SECTION_TYPES = {
 _MARKS = ("odcsQualityRules", "entityStatus", "qualityExpectations")
 _RECORDS = (
     "displayName", "updatedAt", "updatedBy", "impersonatedBy", "createdAt", "createdBy", "changeDescription",
-    "incrementalChangeDescription", "contractUpdates", "latestResult", "testSuite", "extension",
+    "incrementalChangeDescription", "contractUpdates", "latestResult", "testSuite", "extension", "effectiveFrom",
+    "effectiveUntil",
 )  # fmt: skip
 _WRAPPER = "dataContracts"
 
@@ -110,20 +112,6 @@ class EntityContract(Shape):
     extension: Any = None
 
 
-class SemanticsRule(Shape):
-    """An item of `semantics`: a rule in JSON Logic over the asset's metadata."""
-
-    name: Text | None = None
-    description: Text | None = None
-    rule: Any = None
-    enabled: Flag | None = None
-    entity_type: Text | None = None
-    ignored_entities: Texts | None = None
-    json_tree: Any = None
-    provider: Text | None = None
-    inherited: Flag | None = None
-
-
 class OpenMetadata:
     """Reads OpenMetadata's own format."""
 
@@ -141,7 +129,7 @@ class OpenMetadata:
             or ("name" in data and any(mark in data for mark in _MARKS))
         )
 
-    def read(self, document: Document, strict: bool = False) -> Contract:
+    def read(self, document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> Contract:
         """Read the document. Raises `ContractError` with everything that is wrong with it."""
         reader = Reader(document, strict)
         if isinstance(document.data, dict) and _is_wrapper(document.data):
@@ -155,14 +143,17 @@ class OpenMetadata:
         _sections_allowed(reader, shape, entity.type or "table")
         status, lifecycle = _status(reader, shape)
         columns, lengths = read_schema(reader, shape.schema_, ("schema",))
-        _semantics(reader, shape.semantics)
-        tests = _quality(reader, shape.quality_expectations, columns)
-        sla = read_sla(reader, shape.sla, ("sla",), columns, Sla)
+        semantics = (*read_rules(reader, shape.semantics), *read_security(reader, shape.security))
+        sla = read_sla(reader, shape.sla, ("sla",), columns, Sla, topic=entity.type == "topic")
+        period, products = _period(reader, shape), _products(reader, shape.extension)
         _documentation(reader, shape)
         description = read_description(reader, shape.description, ("description",))
         owners = read_owners(reader, shape.owners, ("owners",))
         full = entity.fully_qualified_name or entity.name or ""
         parts = split_name(full)
+        beside = find_side_file(document.file)
+        side = read_side_file(beside, strict) if beside is not None else None
+        tests = read_quality(reader, shape.quality_expectations, Subject(parts, columns), side)
         rules = read_odcs_rules(reader, shape.odcs_quality_rules, full, columns)
         problems = reader.finish()
         of_dataset = ("$.schema", "$.qualityExpectations", "$.odcsQualityRules")
@@ -173,9 +164,11 @@ class OpenMetadata:
             location=reader.at("schema") if shape.schema_ is not None else reader.at(),
             kind=entity.type or "table",
             columns=columns,
-            expectations=(*lengths, *tests, *rules, *sla.expectations),
-            not_checked=reader.sorted_not_checked(of_dataset, inside=True),
+            expectations=(*lengths, *tests.expectations, *rules, *sla.expectations),
+            not_checked=(*reader.sorted_not_checked(of_dataset, inside=True), *tests.not_checked),
             documented=reader.sorted_documented(of_dataset, inside=True),
+            semantic_rules=semantics,
+            entity_type=entity.type or "table",
         )
         return Contract(
             id=shape.id or shape.fully_qualified_name or shape.name or "",
@@ -186,12 +179,17 @@ class OpenMetadata:
             status=status,
             lifecycle=lifecycle,
             description=description,
+            data_product=products[0] if len(products) == 1 else "",
+            data_products=products,
             owners=tuple(owners),
             links=(Link(shape.source_url, "Source"),) if shape.source_url else (),
             datasets=(dataset,),
             cadence=sla.cadence,
             documented=reader.sorted_documented(of_dataset, inside=False),
             not_checked=reader.sorted_not_checked(of_dataset, inside=False),
+            related=tests.related,
+            effective_from=period[0],
+            effective_until=period[1],
             digest=document.digest,
             problems=problems,
         )
@@ -275,59 +273,33 @@ def _status(reader: Reader, shape: EntityContract) -> tuple[str, Lifecycle]:
     return stated, "deprecated" if shape.deleted else LIFECYCLES[stated.lower()]
 
 
-# --------------------------------------------------------------------------- semantics and quality
+def _products(reader: Reader, extension: Any) -> tuple[str, ...]:
+    """The data products that the asset is in, which a contract has no key for but its custom properties."""
+    value = extension.get("dataProducts") if isinstance(extension, dict) else None
+    found = read_references(reader, value, ("extension", "dataProducts"))
+    return tuple(dict.fromkeys(one.label for one in found if one.label))
 
 
-def _semantics(reader: Reader, value: Any) -> None:
-    for item, path in reader.mappings(value, ("semantics",), "rules"):
-        rule = reader.shape(SemanticsRule, item, path, "semantics")
-        if rule is None:
-            continue
-        name = rule.name or f"rule {path[-1]}"
-        if not rule.name:
-            reader.warn(path, "the rule has no name", "results are told apart by it")
-        about = f" ({rule.description.strip()})" if rule.description else ""
-        if rule.enabled is False:
-            reader.document_value(path, f"{name}{about}: disabled", "Semantics")
-            continue
-        text = rule.rule if isinstance(rule.rule, str) else short(rule.rule)
-        if not text:
-            reader.warn(path, f"the rule '{name}' says nothing: it has no 'rule'", "write JSON Logic")
-            reader.skip(path, f"the rule has no JSON Logic to evaluate: {name}{about}", "semantics")
-            continue
-        if not _is_json(rule.rule):
-            reader.warn((*path, "rule"), f"the rule '{name}' is not JSON Logic", "a JSON object in a text")
-        what = f"{name}{about}: {short(text, 300)}"
-        reason = f"JSON Logic rules over the asset's metadata are not evaluated yet: {what}"
-        reader.skip(path, reason, "semantics")
+def _period(reader: Reader, shape: EntityContract) -> tuple[datetime | None, datetime | None]:
+    """From when until when the contract is in force; a day alone is meant from its beginning to its end, in UTC."""
+    start = _moment(reader, "effectiveFrom", shape.effective_from)
+    end = _moment(reader, "effectiveUntil", shape.effective_until, whole_day=True)
+    if start is not None and end is not None and start >= end:
+        reader.warn(("effectiveUntil",), "the contract is never in force: it ends before it begins")
+    return start, end
 
 
-def _is_json(rule: Any) -> bool:
-    if not isinstance(rule, str):
-        return isinstance(rule, dict)
-    try:
-        return isinstance(json.loads(rule), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _quality(reader: Reader, value: Any, columns: Sequence[Column]) -> tuple[Expectation, ...]:
-    """Test cases that stand in the contract become expectations; mere references cannot."""
-    path: Path = ("qualityExpectations",)
-    if value is not None and not isinstance(value, list):
-        reader.error(path, f"a list of test cases is expected here, not {kind_of(value)}")
-        return ()
-    found: list[Expectation] = []
-    for index, item in enumerate(value or []):
-        where = (*path, index)
-        if isinstance(item, dict) and "testDefinition" in item:
-            expectation = read_test(reader, item, where, columns)
-            found += [expectation] if expectation is not None else []
-            continue
-        for reference in read_references(reader, item, where):
-            reason = f"the test case '{reference.label}' lives in OpenMetadata; the contract only refers to it"
-            reader.skip(where, reason)
-    return tuple(found)
+def _moment(reader: Reader, key: str, text: str | None, whole_day: bool = False) -> datetime | None:
+    if text is None:
+        return None
+    read = read_moment(text.strip())
+    if isinstance(read, datetime):
+        return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+    if isinstance(read, date):
+        day = datetime.combine(read, datetime.min.time(), UTC)
+        return day + timedelta(days=1) if whole_day else day
+    reader.error((key,), f"'{short(text)}' is no date and time", "write it as in 2026-01-31T00:00:00Z")
+    return None
 
 
 # --------------------------------------------------------------------------- what is only shown
@@ -341,12 +313,8 @@ def _documentation(reader: Reader, shape: EntityContract) -> None:
                 reader.unknown(("termsOfUse", key), ("content", "inherited"), "semantics")
         terms = terms.get("content")
     reader.document_value(("termsOfUse",), terms, "Terms of use")
-    _security(reader, shape.security)
     for reviewer in read_references(reader, shape.reviewers, ("reviewers",)):
         reader.document_value(("reviewers",), reviewer.display_name or reviewer.label, "Reviewer")
-    for key, value in (("effectiveFrom", shape.effective_from), ("effectiveUntil", shape.effective_until)):
-        if value is not None:
-            reader.skip((key,), f"the contract is checked whatever the date: {words(key).lower()} {value}", "sla")
     for item, path in reader.mappings(shape.odcs_element_extensions, ("odcsElementExtensions",), "extensions"):
         reader.document_value(path, item, f"ODCS extension of {short(item.get('element'))}")
     data = reader.document.data
@@ -354,32 +322,3 @@ def _documentation(reader: Reader, shape: EntityContract) -> None:
         value = data.get(key) if isinstance(data, dict) else None
         if value is not None:
             reader.document_value((key,), short(value, 300))
-
-
-def _security(reader: Reader, value: Any) -> None:
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        reader.document_value(("security",), value)
-        return
-    for key, item in value.items():
-        if key in ("dataClassification", "inherited"):
-            if key != "inherited":
-                reader.document_value(("security", key), item)
-        elif key == "policies":
-            for policy, path in reader.mappings(item, ("security", key), "policies"):
-                reader.document_value(path, _policy(policy), "Access policy")
-        else:
-            reader.unknown(("security", key), ("dataClassification", "policies"), "semantics")
-
-
-def _policy(policy: Mapping[str, Any]) -> str:
-    parts = [short(policy.get("accessPolicy"))]
-    if policy.get("identities"):
-        parts.append(f"for {short(policy['identities'], 300)}")
-    filters = policy.get("rowFilters")
-    for row_filter in filters if isinstance(filters, list) else []:
-        if isinstance(row_filter, dict):
-            parts.append(f"rows where {short(row_filter.get('columnName'))} is {short(row_filter.get('values'), 300)}")
-    rest = {key: item for key, item in policy.items() if key not in ("accessPolicy", "identities", "rowFilters")}
-    return ", ".join(part for part in (*parts, short(rest) if rest else "") if part)

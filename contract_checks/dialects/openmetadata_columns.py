@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from contract_checks.dialects.conditions import (
     NONE_ALLOWED,
@@ -26,11 +26,13 @@ from contract_checks.dialects.openmetadata_reading import (
 )
 from contract_checks.dialects.openmetadata_schema import number_keys
 from contract_checks.dialects.openmetadata_types import read_type
-from contract_checks.metrics import Bound, Condition, Length, OneOf, OrphanKeys, Scalar, Violations
+from contract_checks.metrics import Bound, Condition, Length, NotFuture, OneOf, OrphanKeys, Scalar, Violations
 from contract_checks.model import Column, DeclaredType, Expectation
 
 COLUMN_LISTS = ("columns", "fields", "inputs", "outputs")
 """The keys of `schema` that hold columns: of a table, of a message, of a model."""
+
+_ROLES: dict[str, Literal["input", "output"]] = {"inputs": "input", "outputs": "output"}
 
 
 class SchemaSection(Shape):
@@ -83,7 +85,7 @@ def read_schema(reader: Reader, value: Any) -> tuple[tuple[Column, ...], list[Ex
         for item, path in reader.mappings(items, ("schema", key), "columns"):
             column = _column(reader, item, path, expectations)
             if column is not None:
-                columns.append(column)
+                columns.append(replace(column, role=_ROLES.get(key, "")))
     if all(items is None for items in lists):
         reader.error(("schema",), f"'schema' has none of {', '.join(COLUMN_LISTS)}")
     warn_of_duplicates(reader, columns)
@@ -158,8 +160,9 @@ def _constraint_mapping(
         column = replace(column, sensitive=True)
         reader.document_value((*path, "check_pii"), f"`{column.name}` is personal data; its values are masked.", "PII")
     if shape.no_future_dates:
-        reason = f"no_future_dates of '{column.name}' needs the time of the run, which no condition knows yet"
-        reader.skip((*path, "no_future_dates"), reason, "schema")
+        text = f"`{column.name}` is not in the future."
+        where = (*path, "no_future_dates")
+        expectations.append(column_expectation(reader, where, "no_future_dates", column.name, NotFuture(), text))
 
     def add(key: str, make: type[Bound] | None, *values: Any, operator: str = "") -> None:
         where = (*path, key)

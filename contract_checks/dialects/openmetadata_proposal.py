@@ -8,9 +8,14 @@ as conditions or as a list of rules.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
 from contract_checks.dialects.document import Document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.dialects.openmetadata_columns import COLUMN_LISTS, read_schema
 from contract_checks.dialects.openmetadata_quality import read_quality
 from contract_checks.dialects.openmetadata_reading import (
@@ -24,17 +29,17 @@ from contract_checks.dialects.openmetadata_reading import (
     read_description,
     read_owners,
     read_references,
-    short,
     split_name,
-    words,
 )
+from contract_checks.dialects.openmetadata_security import read_security
+from contract_checks.dialects.openmetadata_semantics import read_proposed
 from contract_checks.dialects.openmetadata_sla import ProposedSla, read_sla
 from contract_checks.errors import ContractError
-from contract_checks.model import Contract, Dataset, Lifecycle, Link
+from contract_checks.metrics import Query
+from contract_checks.model import Contract, Dataset, Expectation, Lifecycle, Link, SemanticRule
 
 KINDS = {"table": "table", "topic": "topic", "mlmodel": "mlmodel", "model": "mlmodel"}
 LIFECYCLES: dict[str, Lifecycle] = {"draft": "draft", "active": "active", "violated": "active"}
-METADATA_RULES = "rules about the asset's metadata are not evaluated yet"
 
 
 class ProposedContract(Shape):
@@ -63,15 +68,6 @@ class ProposedContract(Shape):
     source_url: Text | None = None
 
 
-class MetadataRules(Shape):
-    """`semantics` as a mapping."""
-
-    entity_description_required: Flag | None = None
-    column_description_required: Flag | None = None
-    tags: Texts | None = None
-    custom_integrity_rules: Texts | None = None
-
-
 class OpenMetadataProposal:
     """Reads the proposal's format."""
 
@@ -94,9 +90,9 @@ class OpenMetadataProposal:
             or ("name" in data and str(data.get("type")).lower() in KINDS)
         )
 
-    def read(self, document: Document, strict: bool = False) -> Contract:
+    def read(self, document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> Contract:
         """Read the document. Raises `ContractError` with everything that is wrong with it."""
-        reader = Reader(document, strict)
+        reader = Reader(document, strict, engines)
         shape = reader.shape(ProposedContract, document.data, ())
         if shape is None:
             raise ContractError(reader.problems)
@@ -106,8 +102,8 @@ class OpenMetadataProposal:
         _header(reader, shape)
         columns, expectations, exact = read_schema(reader, shape.schema_)
         quality = read_quality(reader, shape.quality, ("quality",), columns)
-        sla = read_sla(reader, shape.sla, ("sla",), columns, ProposedSla)
-        _semantics(reader, shape.semantics)
+        sla = read_sla(reader, shape.sla, ("sla",), columns, ProposedSla, topic=_kind(shape, target) == "topic")
+        semantics = (*read_proposed(reader, shape.semantics), *_secured(reader, shape.security))
         description = read_description(reader, shape.description, ("description",))
         owners = [*read_owners(reader, shape.owner, ("owner",)), *read_owners(reader, shape.owners, ("owners",))]
         problems = reader.finish()
@@ -124,6 +120,9 @@ class OpenMetadataProposal:
             expectations=(*expectations, *quality, *sla.expectations),
             not_checked=reader.sorted_not_checked(of_dataset, inside=True),
             documented=reader.sorted_documented(of_dataset, inside=True),
+            semantic_rules=semantics,
+            entity_type=_kind(shape, target),
+            aliases=_predictions(quality) if _kind(shape, target) == "mlmodel" else (),
         )
         return Contract(
             id=shape.id or name,
@@ -159,12 +158,11 @@ def _header(reader: Reader, shape: ProposedContract) -> None:
         reader.error(("status",), f"'{shape.status}' is no status", "one of DRAFT, ACTIVE, VIOLATED")
     if shape.owner is not None and shape.owners is not None:
         reader.warn(("owner",), "there are 'owner' and 'owners'; all of them are taken")
-    if shape.security is not None:
-        if isinstance(shape.security, dict):
-            for key, value in shape.security.items():
-                reader.document_value(("security", key), value)
-        else:
-            reader.document_value(("security",), shape.security)
+
+
+def _secured(reader: Reader, value: Any) -> tuple[SemanticRule, ...]:
+    """The security section, of which every key is known: it is prose in most of the proposal's examples."""
+    return read_security(reader, value, tuple(map(str, value)) if isinstance(value, dict) else ())
 
 
 def _target(reader: Reader, value: Any) -> Reference | None:
@@ -184,6 +182,21 @@ def _kind(shape: ProposedContract, target: Reference | None) -> str:
     return "topic" if "fields" in schema else "table"
 
 
+def _predictions(quality: Sequence[Expectation]) -> tuple[str, ...]:
+    """The one table that the queries of a model's contract read: the table of its predictions."""
+    names: set[str] = set()
+    for query in (one.metric for one in quality if isinstance(one.metric, Query)):
+        try:
+            tree = parse_one(query.sql, dialect="duckdb")
+        except SqlglotError:
+            continue  # whether the query can be run is told elsewhere
+        defined = {one.alias for one in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            if table.name and table.name not in defined:
+                names.add(".".join(part.name for part in table.parts))
+    return tuple(names) if len(names) == 1 else ()
+
+
 def _physical_name(name: str, target: Reference | None) -> str:
     """How a source finds the data: OpenMetadata's full name begins with the service, which no database knows."""
     full = target.fully_qualified_name if target is not None else None
@@ -191,28 +204,3 @@ def _physical_name(name: str, target: Reference | None) -> str:
         return name
     parts = split_name(full)
     return join_name(parts[1:] if len(parts) > 3 else parts)
-
-
-def _semantics(reader: Reader, value: Any) -> None:
-    """Sentences are documentation; rules about metadata wait for something that knows the metadata."""
-    if value is None:
-        return
-    if isinstance(value, list | str):
-        sentences = value if isinstance(value, list) else [value]
-        for index, sentence in enumerate(sentences):
-            reader.document_value(("semantics", index), sentence, "Semantics")
-        return
-    rules = reader.shape(MetadataRules, value, ("semantics",), "semantics")
-    if rules is None:
-        return
-    for key, required in (
-        ("entityDescriptionRequired", rules.entity_description_required),
-        ("columnDescriptionRequired", rules.column_description_required),
-    ):
-        if required:
-            reader.skip(("semantics", key), f"{METADATA_RULES}: {words(key).lower()}", "semantics")
-    if rules.tags:
-        reader.skip(("semantics", "tags"), f"{METADATA_RULES}: tags {', '.join(rules.tags)}", "semantics")
-    for index, sentence in enumerate(rules.custom_integrity_rules or ()):
-        reason = f"a sentence is not guessed into a check: {short(sentence)}"
-        reader.skip(("semantics", "customIntegrityRules", index), reason, "semantics")

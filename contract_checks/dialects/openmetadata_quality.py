@@ -6,6 +6,7 @@ written for another engine is translated where that is exact, else it is not che
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -21,7 +22,16 @@ from contract_checks.dialects.conditions import (
     typed_literal,
 )
 from contract_checks.dialects.document import parse_document
-from contract_checks.dialects.openmetadata_engines import Untranslatable, translate_great_expectation, translate_native
+from contract_checks.dialects.engine_great_expectations import translate_great_expectation
+from contract_checks.dialects.engine_registry import find_engine
+from contract_checks.dialects.engines import (
+    Engine,
+    Promise,
+    Untranslatable,
+    engine_name,
+    translate,
+)
+from contract_checks.dialects.openmetadata_engines import translate_native
 from contract_checks.dialects.openmetadata_reading import (
     Flag,
     Path,
@@ -40,12 +50,13 @@ from contract_checks.metrics import (
     FieldPath,
     NotNull,
     Query,
+    Registered,
     RowCount,
     Scalar,
     Threshold,
     Violations,
 )
-from contract_checks.model import Column, Expectation, Severity, Thresholds
+from contract_checks.model import Column, Dataset, Expectation, Severity, Thresholds
 
 OPERATORS = (
     "mustBe",
@@ -309,13 +320,20 @@ def _custom(
     if rule.implementation is None:
         reader.error(path, "'implementation' is missing")
         return None
-    engine = (rule.engine or "").replace("-", "").replace("_", "").lower()
+    engine = engine_name(rule.engine or "")
     payload = short(rule.implementation)
-    if engine not in ("openmetadata", "greatexpectations"):
+    translator = find_engine(engine, reader.engines)
+    if translator is None and engine == "custom" and not thresholds:
+        registered = read_registered(rule.implementation)
+        if registered is not None:
+            return registered
+    if translator is None and engine != "openmetadata":
         name = f"the engine '{rule.engine}'" if rule.engine else "no engine"
         raise Untranslatable(f"written for {name}, which is not run here: {payload}")
     if thresholds:
         raise Untranslatable(f"a custom rule with an operator beside it has no single meaning: {payload}")
+    if translator is not None and engine != "greatexpectations":
+        return _by_engine(translator, rule.implementation, columns, reader, path)
     content = rule.implementation
     if isinstance(content, str):
         try:
@@ -326,6 +344,42 @@ def _custom(
         raise Untranslatable(f"its implementation is {kind_of(content)}, not a mapping: {payload}")
     translate = translate_native if engine == "openmetadata" else translate_great_expectation
     return translate(content, columns, payload)
+
+
+def _by_engine(engine: Engine, payload: Any, columns: Sequence[Column], reader: Reader, path: Path) -> ReadCondition:
+    """What a translator makes of a payload; more than one promise has no place in one rule of this dialect."""
+    dataset = Dataset("", "", (), reader.at(*path), columns=tuple(columns))
+    made = translate(engine, payload, dataset, None)
+    if len(made) == 1 and isinstance(made[0], Promise) and isinstance(made[0].requirement, Thresholds):
+        return ReadCondition(made[0].rule, made[0].metric, made[0].requirement, made[0].field)
+    reasons = "; ".join(one for one in made if isinstance(one, str))
+    raise Untranslatable(reasons or f"its payload is not one promise about numbers: {short(payload)}")
+
+
+_REGISTERED = re.compile(
+    r"\s*(?P<name>[A-Za-z][\w-]*)\s*(?P<operator>>=|<=|==|!=|=|>|<|≥|≤)\s*(?P<limit>-?\d+(?:\.\d+)?)"
+    r"(?:\s+(?:on|for|over)\s+(?P<subject>\S.*?))?\s*"
+)
+_SIGNS: dict[str, Any] = {
+    **dict.fromkeys((">=", "≥"), "mustBeGreaterOrEqualTo"),
+    **dict.fromkeys(("<=", "≤"), "mustBeLessOrEqualTo"),
+    **dict.fromkeys(("=", "=="), "mustBe"),
+    "!=": "mustNotBe",
+    ">": "mustBeGreaterThan",
+    "<": "mustBeLessThan",
+}
+
+
+def read_registered(payload: Any) -> ReadCondition | None:
+    """`AUC >= 0.80 on validation dataset`: what the function that is registered as `AUC` must return."""
+    match = _REGISTERED.fullmatch(payload) if isinstance(payload, str) else None
+    if match is None:
+        return None
+    limit = Decimal(match["limit"])
+    whole = int(limit) if limit == limit.to_integral_value() else limit
+    threshold = Threshold(_SIGNS[match["operator"]], whole)
+    metric = Registered(match["name"], match["subject"] or "")
+    return ReadCondition(match["name"], metric, Thresholds((threshold,)), None)
 
 
 def _required(thresholds: tuple[Threshold, ...]) -> Thresholds:

@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from contract_checks.dialects.conditions import whole_number
 from contract_checks.dialects.document import Document
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.errors import ContractError, Location, Problem
 from contract_checks.metrics import FieldPath
 from contract_checks.model import Column, Documented, NotChecked, Owner, Section, walk_columns
@@ -114,9 +115,10 @@ def words(key: str) -> str:
 class Reader:
     """Reads the values of one document and collects everything there is to say about them."""
 
-    def __init__(self, document: Document, strict: bool = False) -> None:
+    def __init__(self, document: Document, strict: bool = False, engines: Engines = NO_ENGINES) -> None:
         self.document = document
         self.strict = strict
+        self.engines = engines
         self.problems: list[Problem] = []
         self.documented: list[Documented] = []
         self.not_checked: list[NotChecked] = []
@@ -142,7 +144,7 @@ class Reader:
         meant = next((name for name in known if close and name.lower() == close[0]), "")
         hint = f"did you mean '{meant}'?" if meant else f"known here: {', '.join(sorted(known))}"
         message = f"the key '{key}' is not known here"
-        self.problems.append(self.document.problem(message, *path, hint=hint, error=self.strict))
+        self.problems.append(self.document.unknown_key(*path, hint=hint, error=self.strict))
         self.skip(path, f"{message} ({hint})" if meant else message, section)
 
     def document_value(self, path: Path, value: Any, title: str = "") -> None:

@@ -13,10 +13,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
+from contract_checks.dialects import openmetadata_streams as streams
 from contract_checks.dialects.conditions import find_field
 from contract_checks.dialects.openmetadata_reading import Flag, Path, Reader, Shape, Text, kind_of, short
 from contract_checks.dialects.times import duration_of, unit_of, zone_of
-from contract_checks.metrics import Aggregate, FieldPath
+from contract_checks.metrics import MESSAGE_TIME, Aggregate, FieldPath
 from contract_checks.model import AgeLimit, Cadence, Column, Duration, Expectation
 
 DEFAULT_TIMEZONE = "GMT+00:00 (Europe/London)"
@@ -59,7 +60,7 @@ class ProposedSla(Sla):
 
 
 _ONLY_A_MONITOR_KNOWS = {
-    "throughput": "throughput is measured from the messages of a topic, which are not read yet",
+    "throughput": "throughput is measured from the messages of a topic, and this is none",
     "availability": "availability is known to a monitor of the service, not to its data",
     "prediction_latency": "how long a prediction takes is known to the service that predicts, not to its data",
     "retraining_frequency": "when a model was trained is known to the pipeline that trains it, not to its data",
@@ -74,8 +75,13 @@ class ReadSla:
     expectations: tuple[Expectation, ...] = ()
 
 
-def read_sla(reader: Reader, value: Any, path: Path, columns: Sequence[Column], model: type[Sla]) -> ReadSla:
-    """Read `sla`; what cannot be measured is reported as not checked."""
+def read_sla(
+    reader: Reader, value: Any, path: Path, columns: Sequence[Column], model: type[Sla], topic: bool = False
+) -> ReadSla:
+    """Read `sla`; what cannot be measured is reported as not checked.
+
+    That of a `topic` is measured from its messages.
+    """
     if value is None:
         return ReadSla()
     sla = reader.shape(model, value, path, "sla")
@@ -88,20 +94,19 @@ def read_sla(reader: Reader, value: Any, path: Path, columns: Sequence[Column], 
     if every is not None or time_of_day is not None:
         # A time of day without an interval is a daily deadline.
         cadence = Cadence(every or Duration(1, "day"), None, time_of_day, timezone)
-    column = _column(reader, sla, path, columns)
+    column = named = _column(reader, sla, path, columns)
+    if topic:
+        column = named or MESSAGE_TIME
     expectations = [
         _refreshed(reader, every, (*path, "refreshFrequency"), column, timezone),
-        _latency(reader, sla, path, column, timezone),
-        *_retentions(reader, sla, path, column, timezone),
+        _latency(reader, sla, path, named, timezone, columns if topic else None),
+        *_retentions(reader, sla, path, MESSAGE_TIME if topic else column, timezone),
+        _available(reader, every or Duration(1, "day"), time_of_day, (*path, "availabilityTime"), column, timezone),
     ]
-    if time_of_day is not None:
-        reader.skip(
-            (*path, "availabilityTime"),
-            f"nothing measures whether the data is there by {time_of_day}; the checks are scheduled for that time",
-            "sla",
-        )
     if isinstance(sla, ProposedSla):
-        _words_only(reader, sla, path)
+        if topic:
+            expectations.append(streams.throughput(reader, sla.throughput, (*path, "throughput")))
+        _words_only(reader, sla, path, {"throughput"} if topic else set())
     return ReadSla(cadence, tuple(one for one in expectations if one is not None))
 
 
@@ -218,16 +223,42 @@ def _refreshed(
     return _age(reader, path, "refreshFrequency", "max", column, AgeLimit(every, timezone), text)
 
 
-def _latency(reader: Reader, sla: Sla, path: Path, column: FieldPath | None, timezone: str) -> Expectation | None:
+def _latency(
+    reader: Reader,
+    sla: Sla,
+    path: Path,
+    column: FieldPath | None,
+    timezone: str,
+    of_messages: Sequence[Column] | None,
+) -> Expectation | None:
     where = (*path, "maxLatency")
     limit = _duration(reader, sla.max_latency, where, "value")
     if limit is None:
         return None
+    if of_messages is not None:
+        return streams.latency(reader, limit, where, column, of_messages)
     if column is None:
         reader.skip(where, f"a latency of at most {limit} is not measured without 'columnName'", "sla")
         return None
     text = f"The newest data is at most {limit} late."
     return _age(reader, where, "maxLatency", "max", column, AgeLimit(limit, timezone), text)
+
+
+def _available(
+    reader: Reader, every: Duration, by: str | None, path: Path, column: FieldPath | None, timezone: str
+) -> Expectation | None:
+    if by is None:
+        return None
+    if column is None:
+        reader.skip(
+            path,
+            f"whether the data is there by {by} is not measured without 'columnName'; the checks are scheduled for "
+            "that time",
+            "sla",
+        )
+        return None
+    text = f"The data is there by {by}."
+    return _age(reader, path, "availabilityTime", "max", column, AgeLimit(every, timezone, by), text)
 
 
 def _retentions(
@@ -262,11 +293,11 @@ def _age(
     )
 
 
-def _words_only(reader: Reader, sla: ProposedSla, path: Path) -> None:
+def _words_only(reader: Reader, sla: ProposedSla, path: Path, measured: set[str]) -> None:
     keys = {"prediction_latency": "predictionLatency", "retraining_frequency": "retrainingFrequency"}
     for name, reason in _ONLY_A_MONITOR_KNOWS.items():
         value = getattr(sla, name)
-        if value is not None:
+        if value is not None and name not in measured:
             reader.skip((*path, keys.get(name, name)), f"{reason}: {short(value)}", "sla")
     for key in ("producers", "consumers"):
         value = getattr(sla, key)

@@ -175,6 +175,10 @@ _MACROS = {
 }
 
 
+# The last day of a month; the last or the n-th of a weekday in a month.
+_CRON_LAST = re.compile(r"l|l[0-7]|([0-7]|sun|mon|tue|wed|thu|fri|sat)#[1-5]")
+
+
 def looks_like_cron(text: str) -> bool:
     """Whether `text` was meant as a cron expression."""
     return text.strip().lower() in _MACROS or (
@@ -200,6 +204,8 @@ def cron_of(text: str) -> tuple[str, str]:
 
 
 def _cron_part(part: str, low: int, high: int, names: tuple[str, ...]) -> bool:
+    if _CRON_LAST.fullmatch(part) and (high == 31 if part == "l" else high == 7):
+        return True
     span, slash, step = part.partition("/")
     if slash and not (step.isascii() and step.isdigit() and 0 < int(step) <= high):
         return False

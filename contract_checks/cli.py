@@ -1,4 +1,4 @@
-"""The command line: `contract-checks lint` and `contract-checks test`.
+"""The command line: `contract-checks lint`, `contract-checks test` and `contract-checks history`.
 
 A command line is parsed into a frozen value (`ToLint`, `ToTest`), that value is run into results, the
 results are rendered, and only then something is printed. Results go to stdout; progress, warnings and
@@ -38,6 +38,7 @@ EXIT_CODES = """\
 Exit codes: 0 everything passed (warnings are allowed); 1 a check of severity error failed;
 2 a contract could not be read, a check could not be evaluated, or the command line is wrong.
 """
+HISTORY_EXIT_CODES = "Exit codes: 0 what is recorded was shown; 2 it cannot be read."
 LINT_EXIT_CODES = "Exit codes: 0 no errors (warnings are allowed); 2 a file could not be read or has errors."
 
 
@@ -135,6 +136,27 @@ def test(
     if as_json:
         _print(results[0] if _is_one_file(paths) else results, "json")
     raise click.exceptions.Exit(max(result.exit_code for result in results))
+
+
+@commands.command(epilog=HISTORY_EXIT_CODES)
+@click.argument("of", metavar="PATH|ASSET")
+@click.option("--asset", metavar="KEY", help="The asset of the contract's data, where it has another key.")
+@click.option("--limit", metavar="N", default=20, show_default=True, help="How many runs of each asset, at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list of runs.")
+def history(of: str, asset: str | None, limit: int, as_json: bool) -> None:
+    """Show what Dagster's runs found out about a contract, the latest first.
+
+    PATH is a contract file; ASSET is the key of an asset (warehouse/orders), of which only the runs that made it
+    are known. Runs are read from the Dagster instance of DAGSTER_HOME.
+    """
+    from contract_checks.dagster_defs.runs import history_json, history_text, recorded
+    from contract_checks.errors import ContractError
+
+    try:
+        verdicts = recorded(of, limit, asset)
+    except (ContractError, ValueError) as error:
+        raise UnknownNameError(str(error)) from None
+    click.echo(history_json(verdicts) if as_json else history_text(verdicts))
 
 
 # --------------------------------------------------------------------------- run

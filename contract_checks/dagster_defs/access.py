@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dagster import AssetCheckExecutionContext, AssetExecutionContext
 
 from contract_checks import run, sources
-from contract_checks.checks import DatasetPlan
+from contract_checks.checks import DatasetPlan, Settings
 from contract_checks.dagster_defs import names
+from contract_checks.dagster_defs.parts import WHOLE, RunParts, evaluate_parts
 from contract_checks.dagster_defs.resource import ContractSources
 from contract_checks.errors import MissingDriverError, ServerError, SourceError, UnsafeQueryError
+from contract_checks.functions import MetricFunctions
+from contract_checks.metrics import RowFilter
 from contract_checks.model import Contract
 from contract_checks.results import CheckResult, DatasetReport
+from contract_checks.semantics import MetadataProvider
 from contract_checks.sources import Source
 
 if TYPE_CHECKING:
@@ -33,7 +37,9 @@ class Access:
     """The settings of a definition that say where its data is.
 
     `source` goes before `server`, and both before the resource of that key. A source that cannot be reached
-    is asked again `retries` times, after `retry_wait` seconds and then twice as long each time.
+    is asked again `retries` times, after `retry_wait` seconds and then twice as long each time. `metrics` are
+    functions that measure what they are named after, `settings` how promises are read, `metadata` is what rules
+    about metadata see.
     """
 
     source: SourceLike | None = None
@@ -41,6 +47,14 @@ class Access:
     resource_key: str | None = None
     retries: int = 2
     retry_wait: float = 1.0
+    metrics: MetricFunctions = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    metadata: MetadataProvider | None = None
+
+    @property
+    def plan_settings(self) -> Settings:
+        """The settings that contracts are planned with: those given, and the names of the functions."""
+        return replace(self.settings, metrics=self.settings.metrics | self.metrics.keys())
 
     @property
     def resource_keys(self) -> set[str]:
@@ -49,36 +63,51 @@ class Access:
 
 
 def measure(
-    context: StepContext, contract: Contract, plan: DatasetPlan, checks: Collection[str], access: Access
+    context: StepContext,
+    contract: Contract,
+    plan: DatasetPlan,
+    checks: Collection[str],
+    access: Access,
+    parts: RunParts = WHOLE,
 ) -> DatasetReport:
     """Evaluate `checks` of a dataset: one result for each of them, in the plan's order, whatever happens.
 
     Retries happen here, before anything is yielded, so that no event is ever repeated. What cannot be
     evaluated is errored with its reason, never left out: to Dagster, a blocking check without a result is
-    a check that does not block.
+    a check that does not block. `parts` says which partitions are meant.
     """
-    return _complete(_measure(context, contract, plan, checks, access), plan, checks)
+    return _complete(_measure(context, contract, plan, checks, access, parts), plan, checks)
 
 
 def _measure(
-    context: StepContext, contract: Contract, plan: DatasetPlan, checks: Collection[str], access: Access
+    context: StepContext,
+    contract: Contract,
+    plan: DatasetPlan,
+    checks: Collection[str],
+    access: Access,
+    parts: RunParts,
 ) -> DatasetReport:
+    def evaluate(chosen: Collection[str], rows: RowFilter | None) -> DatasetReport:
+        source = _source(context, contract, access)
+        more: dict[str, Any] = {"metadata": access.metadata, "metrics": access.metrics}
+        return run.check_dataset(plan, source, checks=chosen, rows=rows, **more)
+
     wait = access.retry_wait
     for remaining in range(access.retries, -1, -1):
         try:
-            return run.check_dataset(plan, _source(context, contract, access), checks=checks)
+            return evaluate_parts(plan, checks, parts, evaluate)
         except _FOR_GOOD as error:
-            return run.errored_report(plan, str(error), checks)
+            return run.errored_report(plan, str(error), checks, access.metadata)
         except SourceError as error:
             if not remaining:
-                return run.errored_report(plan, str(error), checks)
+                return run.errored_report(plan, str(error), checks, access.metadata)
             context.log.warning(f"The data of '{plan.dataset.name}' cannot be reached, next try in {wait:g} s: {error}")
             time.sleep(wait)
             wait *= 2
         except Exception as error:
             # Whatever it was, the checks were not evaluated: that has to be said of each, with the cause.
             context.log.exception(f"The checks of '{plan.dataset.name}' ended in an unexpected error.")
-            return run.errored_report(plan, f"{type(error).__name__}: {error}", checks)
+            return run.errored_report(plan, f"{type(error).__name__}: {error}", checks, access.metadata)
     return run.errored_report(plan, "no attempt was made", checks)
 
 

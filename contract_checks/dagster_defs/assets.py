@@ -10,33 +10,28 @@ from dagster import (
     AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
-    AssetCheckSpec,
     AssetExecutionContext,
     AssetKey,
     AssetObservation,
     AssetsDefinition,
     AssetSpec,
+    Failure,
     MaterializeResult,
     multi_asset,
     multi_asset_check,
 )
 
-from contract_checks.checks import Check
 from contract_checks.dagster_defs.access import Access, StepContext, measure
-from contract_checks.dagster_defs.metadata import asset_metadata, broken_promises, check_result, promises
+from contract_checks.dagster_defs.freshness import availability
+from contract_checks.dagster_defs.grouping import BuiltCheck, distinct_specs, group_result
+from contract_checks.dagster_defs.metadata import asset_metadata, broken_promises, promises
+from contract_checks.dagster_defs.partitions import Partitioned
+from contract_checks.dagster_defs.parts import RunParts, parts_of
 from contract_checks.dagster_defs.translator import ContractDatasetData
 from contract_checks.results import CheckResult, DatasetReport, status_of
 
 Publish = Literal["when_kept", "always"]
 """Whether a materialization is recorded only when no blocking promise is broken, or always."""
-
-
-@dataclass(frozen=True)
-class BuiltCheck:
-    """A check and what the translator made of it."""
-
-    check: Check
-    spec: AssetCheckSpec
 
 
 @dataclass(frozen=True)
@@ -46,6 +41,7 @@ class BuiltDataset:
     data: ContractDatasetData
     spec: AssetSpec
     checks: tuple[BuiltCheck, ...]
+    partitions: Partitioned | None = None
 
     @property
     def key(self) -> AssetKey:
@@ -53,7 +49,7 @@ class BuiltDataset:
         return self.spec.key
 
 
-def contract_asset(built: BuiltDataset, op_name: str, access: Access, publish: Publish) -> AssetsDefinition:
+def asset_of(built: BuiltDataset, op_name: str, access: Access, publish: Publish) -> AssetsDefinition:
     """The asset of a dataset with all its checks in one op, of which Dagster may run any part.
 
     Materializing it means: measure, tell every verdict, and last, unless a blocking promise is broken,
@@ -64,23 +60,28 @@ def contract_asset(built: BuiltDataset, op_name: str, access: Access, publish: P
     @multi_asset(
         name=op_name,
         specs=[built.spec],
-        check_specs=[one.spec for one in built.checks],
+        check_specs=distinct_specs(built.checks),
         can_subset=True,
+        backfill_policy=built.partitions.settings.backfill if built.partitions is not None else None,
         required_resource_keys=access.resource_keys,
         description=f"Evaluates the promises of {built.data.file} about '{built.data.dataset.name}'.",
     )
     def step(context: AssetExecutionContext) -> Iterator[AssetCheckResult | MaterializeResult[None]]:
         publishes = built.key in context.selected_asset_keys
-        selected = _selected(built.checks, context.selected_asset_check_keys, and_blocking=publishes)
-        report, broken = yield from _evaluate(context, built.data, selected, access)
+        selected = chosen(built.checks, context.selected_asset_check_keys, and_blocking=publishes)
+        parts = parts_of(context, built.partitions, known=True)
+        if publishes and built.partitions is not None and not parts.keys:
+            key = built.key.to_user_string()
+            raise Failure(f"'{key}' is partitioned, and the run has no partition: nothing could be published.")
+        report, broken = yield from evaluate(context, built.data, selected, access, parts)
         if not publishes:
             return
-        metadata = asset_metadata(built.data.contract, report)
+        metadata = asset_metadata(built.data.contract, report, parts.keys)
         if broken and publish == "when_kept":
             status = status_of(report.results).replace("_", " ")
-            context.log_event(
-                AssetObservation(built.key, description=f"Not published: the contract is {status}.", metadata=metadata)
-            )
+            text = f"Not published: the contract is {status}."
+            for one in parts.keys or (None,):
+                context.log_event(AssetObservation(built.key, description=text, metadata=metadata, partition=one))
             return
         yield MaterializeResult(asset_key=built.key, metadata=metadata)
 
@@ -88,44 +89,80 @@ def contract_asset(built: BuiltDataset, op_name: str, access: Access, publish: P
 
 
 def contract_checks_of(
-    data: ContractDatasetData, checks: tuple[BuiltCheck, ...], op_name: str, access: Access
+    data: ContractDatasetData,
+    checks: tuple[BuiltCheck, ...],
+    op_name: str,
+    access: Access,
+    partitions: Partitioned | None = None,
+    known: bool = False,
 ) -> AssetChecksDefinition:
-    """The checks of a dataset as checks of an asset that exists already, in one op."""
+    """The checks of a dataset as checks of an asset that exists already, in one op.
+
+    `known` says that an asset without `partitions` has none, or that its whole table is meant.
+    """
 
     @multi_asset_check(
         name=op_name,
-        specs=[one.spec for one in checks],
+        specs=distinct_specs(checks),
         can_subset=True,
         required_resource_keys=access.resource_keys,
         description=f"Evaluates the promises of {data.file} about '{data.dataset.name}'.",
     )
     def step(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        selected = _selected(checks, context.selected_asset_check_keys, and_blocking=False)
-        yield from _evaluate(context, data, selected, access)
+        selected = chosen(checks, context.selected_asset_check_keys, and_blocking=False)
+        yield from evaluate(context, data, selected, access, parts_of(context, partitions, known))
 
     return step
 
 
-def _selected(checks: tuple[BuiltCheck, ...], keys: Set[AssetCheckKey], and_blocking: bool) -> tuple[BuiltCheck, ...]:
+def chosen(checks: tuple[BuiltCheck, ...], keys: Set[AssetCheckKey], and_blocking: bool) -> tuple[BuiltCheck, ...]:
+    """The checks that a run evaluates: those of these keys, and where the asset is made also the blocking ones."""
     return tuple(one for one in checks if one.spec.key in keys or (and_blocking and one.spec.blocking))
 
 
-def _evaluate(
-    context: StepContext, data: ContractDatasetData, checks: tuple[BuiltCheck, ...], access: Access
+def evaluate(
+    context: StepContext, data: ContractDatasetData, checks: tuple[BuiltCheck, ...], access: Access, parts: RunParts
 ) -> Generator[AssetCheckResult, None, tuple[DatasetReport, list[CheckResult]]]:
     """Yield the verdict on each check; return the report and the results that block."""
     by_name = {one.check.name: one.spec for one in checks}
-    report = measure(context, data.contract, data.plan, by_name, access)
-    broken = [result for result in report.results if result.blocks and by_name[result.check.name].blocking]
+    report = measure(context, data.contract, data.plan, by_name, access, parts)
+    if checks:
+        report = availability(context, report, checks[0].spec.asset_key)
+    broken = yield from tell(context, data, checks, report)
+    return report, broken
+
+
+def blocking_results(checks: tuple[BuiltCheck, ...], report: DatasetReport) -> list[CheckResult]:
+    """The results that close the gate."""
+    gates = {one.check.name for one in checks if one.gates}
+    return [result for result in report.results if result.blocks and result.check.name in gates]
+
+
+def tell(
+    context: StepContext, data: ContractDatasetData, checks: tuple[BuiltCheck, ...], report: DatasetReport
+) -> Generator[AssetCheckResult, None, list[CheckResult]]:
+    """Yield the verdict on each check and log what was found; return the results that block."""
+    by_name = {one.check.name: one for one in checks}
+    broken = blocking_results(checks, report)
     context.log.info(
         f"{promises(report.results)} of '{data.dataset.name}' evaluated in {report.seconds:.2f} s "
         f"with {len(report.statements)} statement{'' if len(report.statements) == 1 else 's'}."
     )
+    groups: dict[AssetCheckKey, list[tuple[CheckResult, BuiltCheck]]] = {}
     for result in report.results:
-        yield check_result(result, by_name[result.check.name], data.file)
+        built = by_name[result.check.name]
+        groups.setdefault(built.spec.key, []).append((result, built))
+    for group in groups.values():
+        yield group_result(group, group[0][1].spec, data.file)
     if broken:
         context.log.error(
             f"{data.file} about '{data.dataset.name}': {promises(broken, 'blocking promise')} broken, nothing "
             f"downstream may run: {broken_promises(broken)}"
         )
-    return report, broken
+    others = [one for one in report.results if one.status in ("failed", "errored") and one not in broken]
+    if others:
+        context.log.warning(
+            f"{data.file} about '{data.dataset.name}': {promises(others)} not kept, which stops nothing: "
+            f"{broken_promises(others)}"
+        )
+    return broken

@@ -67,6 +67,13 @@ class Recurrence:
         index = self._index(tick)
         return self._tick(index + self.count - index % self.count)
 
+    def last_due(self, tick: datetime) -> datetime:
+        """The last due tick at or before a tick, in the schedule's time zone."""
+        if self.step is None:
+            return tick
+        index = self._index(tick)
+        return self._tick(index - index % self.count)
+
     @property
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(self.timezone)
@@ -92,10 +99,22 @@ class Recurrence:
         else:
             months = index * (12 if self.step == "year" else 1)
             day = date(_ANCHOR.year + months // 12, months % 12 + 1, 1)
-        return datetime.combine(day, self.at, self._zone)
+        return _existing(datetime.combine(day, self.at, self._zone))
 
     def _start(self) -> datetime:
         return datetime.combine(_ANCHOR, self.at, self._zone).astimezone(UTC)
+
+
+def _existing(local: datetime) -> datetime:
+    """A local time, or the end of the gap it is in: 02:30 is 03:00 on the night when clocks go forward."""
+    found = local.astimezone(UTC).astimezone(local.tzinfo)
+    if found.replace(tzinfo=None) == local.replace(tzinfo=None):
+        return local
+    while (earlier := (found.astimezone(UTC) - timedelta(minutes=1)).astimezone(local.tzinfo)) and (
+        earlier.utcoffset() == found.utcoffset()
+    ):
+        found = earlier
+    return found
 
 
 def recurrence(cadence: Cadence) -> Recurrence:

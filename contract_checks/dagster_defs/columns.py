@@ -11,16 +11,19 @@ from contract_checks.checks import expected_text
 from contract_checks.dagster_defs.names import tag_key, tag_value
 from contract_checks.metrics import (
     AllOf,
+    Before,
     Bound,
     Condition,
     DuplicateKeys,
     FieldPath,
+    FollowedWithin,
     FoundColumn,
     HasFormat,
     HasKeys,
     Length,
     Matches,
     MultipleOf,
+    NotFuture,
     NotNull,
     NotOneOf,
     OneOf,
@@ -140,8 +143,8 @@ def condition_text(condition: Condition) -> str:
             return f"{_SIGNS[operator]} {limit}"
         case Length(minimum, maximum):
             return f"length {_range(minimum, maximum)}"
-        case Matches(pattern):
-            return f"matches {pattern}"
+        case Matches(pattern, absent):
+            return f"{'does not match' if absent else 'matches'} {pattern}"
         case HasFormat(name):
             return f"format {name}"
         case OneOf(values):
@@ -158,6 +161,12 @@ def condition_text(condition: Condition) -> str:
             return f"has {_list(names)}"
         case Parsed(pattern, bound):
             return f"{pattern} {condition_text(bound)}" if bound is not None else f"format {pattern}"
+        case NotFuture():
+            return "not in the future"
+        case Before(count, unit):
+            return f"before {count} {unit}s ago"
+        case FollowedWithin(field, seconds):
+            return f"at most {seconds} s before {field_text(field)}"
         case AllOf(conditions):
             return " and ".join(condition_text(one) for one in conditions)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dagster import (
-    AssetCheckKey,
     AssetChecksDefinition,
     AssetKey,
     AssetsDefinition,
@@ -17,24 +17,45 @@ from dagster import (
     DefaultScheduleStatus,
     Definitions,
     ExecutorDefinition,
+    PartitionsDefinition,
+    SensorDefinition,
     define_asset_job,
     in_process_executor,
 )
 
 from contract_checks import dialects
-from contract_checks.checks import DatasetPlan, plan, slug
+from contract_checks.checks import Settings, slug
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, SourceLike, source_kind
-from contract_checks.dagster_defs.assets import BuiltDataset, Publish, contract_asset, contract_checks_of
+from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, watched
+from contract_checks.dagster_defs.assets import BuiltDataset, Publish, asset_of, contract_checks_of
 from contract_checks.dagster_defs.broken import broken_asset
-from contract_checks.dagster_defs.cadence import CadenceError, Recurrence
+from contract_checks.dagster_defs.cadence import Recurrence
+from contract_checks.dagster_defs.choices import asset_key, dataset_plan
+from contract_checks.dagster_defs.entity import with_asset
+from contract_checks.dagster_defs.freshness import with_availability
+from contract_checks.dagster_defs.grouping import Grouping, grouped
+from contract_checks.dagster_defs.incidents import Incidents, incident_sensor, open_incidents
 from contract_checks.dagster_defs.loading import Contracts, gather, shown
+from contract_checks.dagster_defs.partitions import (
+    PartitionError,
+    PartitionSettings,
+    PartitionsOf,
+    as_partitions,
+    kind_of,
+    partitioned,
+    partitioned_check,
+)
 from contract_checks.dagster_defs.resource import RESOURCE_KEY, ContractSources
-from contract_checks.dagster_defs.schedules import Due, Limits, build_schedules, schedulable
-from contract_checks.dagster_defs.specs import Translated, build_checks, check_problems, rule_timezone, translate
-from contract_checks.dagster_defs.translator import Blocking, ContractDatasetData, ContractTranslator
-from contract_checks.errors import ContractError
-from contract_checks.model import Cadence, Contract
+from contract_checks.dagster_defs.schedules import Due, Limits, build_schedules
+from contract_checks.dagster_defs.specs import Translated, build_checks, check_problems, translate
+from contract_checks.dagster_defs.timetable import recurrence_of, rule_times, title
+from contract_checks.dagster_defs.translator import Blocking, ContractDatasetData, ContractTranslator, known_blocking
+from contract_checks.dialects.engines import NO_ENGINES, Engines
+from contract_checks.errors import ContractError, Problem
+from contract_checks.functions import NO_FUNCTIONS, MetricFunctions
+from contract_checks.model import Contract
+from contract_checks.semantics import MetadataProvider
 
 OnBroken = Literal["show", "raise"]
 """What a contract that cannot be used becomes: a red asset beside the others, or an exception."""
@@ -66,6 +87,14 @@ def build_definitions(
     name: str = "contract",
     max_contracts_per_run: int = 10,
     max_checks_per_run: int = 300,
+    partitions: PartitionSettings | None = None,
+    engines: Engines = NO_ENGINES,
+    metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
+    alerts: Alerts | None = None,
+    group_by: Grouping | None = None,
+    metadata: MetadataProvider | None = None,
+    incidents: Incidents | None = None,
 ) -> Definitions:
     """Everything Dagster needs to run the contracts of a folder: assets, checks, a job and schedules.
 
@@ -76,7 +105,8 @@ def build_definitions(
             resource `contract_sources` is asked, and then the contract's only server.
         translator: How contracts look in Dagster; see `ContractTranslator`.
         blocking: `errors` lets failed and errored checks of severity error stop what is downstream, unless
-            the contract is a draft; `none` lets nothing be stopped.
+            the contract is a draft; a collection of sections (`{"schema", "sla"}`) lets only theirs; `none` lets
+            nothing be stopped. A rule whose contract says whether it blocks is not asked about.
         publish: `when_kept` records a materialization only when no blocking promise is broken; `always`
             records it anyway. The step fails either way, so that nothing downstream runs.
         default_schedule_status: Whether schedules are running when they first appear.
@@ -93,43 +123,81 @@ def build_definitions(
             begin with. Needed where two of these definitions are merged.
         max_contracts_per_run: How many contracts one run of a schedule takes on.
         max_checks_per_run: How many checks one run of a schedule takes on.
+        engines: Functions that translate rules written for other engines, by the engine's name; see
+            `contract_checks.dialects.engines.Engine`.
+        metrics: Functions that measure what a contract only names (`AUC >= 0.80`), by that name; see
+            `contract_checks.functions.MetricFunction`.
+        settings: How promises are read where standards leave it open; see `contract_checks.checks.Settings`.
+        partitions: The partitions of datasets, by asset key, table or name: a Dagster definition, or
+            `Partitions` where more has to be said, or `whole_table` to look at all of a table in every run.
+            `ByCadence` derives them from the contracts. A translator may give them to the asset itself.
+        group_by: For very wide tables: one check of Dagster for all rules of a `column`, or of a `section`,
+            with a table of their results. Default: a check for each rule.
+        metadata: What rules about metadata see (see `contract_checks.semantics`); by default what the contract
+            itself and the catalogue of its data say.
+        alerts: Who is told when a promise breaks; a sensor `contract_alerts` sees to it. Nobody by default.
+        incidents: How incidents are kept, which broken promises open where their contract says so; a sensor
+            `contract_incidents` sees to it. By default none are.
 
     Raises:
         FileNotFoundError: When `contracts_dir` is not there.
         ContractError: When a contract cannot be used and `on_broken` is `raise`.
+        ValueError: When `blocking` is none of these, or `partitions` names a dataset that is not there.
     """
-    access = Access(source, server, RESOURCE_KEY, retries, retry_wait)
-    translated = translate(gather(contracts_dir, strict), translator or ContractTranslator(), access, blocking)
+    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings(), metadata)
+    gathered = gather(contracts_dir, strict, engines)
+    translated = translate(
+        gathered, translator or ContractTranslator(), access, known_blocking(blocking), partitions, group_by
+    )
     if translated.broken and on_broken == "raise":
         raise ContractError(problem for one in translated.broken for problem in one.problems)
     for one in translated.broken:
         _log.error("%s", one.text)
-    keys = [*(one.key for one in translated.built), *(one.key for one in translated.broken)]
-    job_name = f"{name}_checks"
-    jobs = []
-    if keys:
-        selection = AssetSelection.assets(*keys)
-        jobs.append(define_asset_job(job_name, selection, executor_def=in_process_executor, tags=_JOB_TAGS))
+    keys = translated.keys
     limits = Limits(max_contracts_per_run, max_checks_per_run)
-    sla, rules = _due(translated)
+    jobs, schedules = [], []
+    for own, group in _by_partitions(translated).items():
+        job_name, kind = f"{name}_checks{kind_of(own)}", kind_of(own)
+        selection = AssetSelection.assets(*group.keys)
+        jobs.append(define_asset_job(job_name, selection, executor_def=in_process_executor, tags=_JOB_TAGS))
+        sla, rules = _due(group)
+        schedules += build_schedules(sla, f"{name}_sla{kind}", job_name, default_schedule_status, limits)
+        schedules += build_schedules(rules, f"{name}_rule{kind}", job_name, default_schedule_status, limits)
     return Definitions(
         assets=_assets(translated, names.op_names(name, keys), access, publish, blocking),
         jobs=jobs,
-        schedules=[
-            *build_schedules(sla, f"{name}_sla", job_name, default_schedule_status, limits),
-            *build_schedules(rules, f"{name}_rule", job_name, default_schedule_status, limits),
-        ],
+        schedules=schedules,
+        sensors=_sensors(translated, name, alerts, incidents),
         resources={RESOURCE_KEY: _DEFAULT_SOURCES, **(resources or {})},
         executor=executor,
     )
 
 
+def _sensors(
+    translated: Translated, name: str, alerts: Alerts | None, incidents: Incidents | None
+) -> list[SensorDefinition]:
+    sensors = [alert_sensor(watched(translated.built, alerts), alerts, f"{name}_alerts")] if alerts else []
+    if incidents is not None:
+        sensors.append(incident_sensor(open_incidents(translated.built, incidents), incidents, f"{name}_incidents"))
+    return sensors
+
+
 def _assets(
     translated: Translated, op_names: Mapping[AssetKey, str], access: Access, publish: Publish, blocking: Blocking
 ) -> list[AssetsDefinition]:
-    good = [contract_asset(one, op_names[one.key], access, publish) for one in translated.built]
-    bad = [broken_asset(one, op_names[one.key], blocking == "errors") for one in translated.broken]
+    good = [asset_of(one, op_names[one.key], access, publish) for one in translated.built]
+    bad = [broken_asset(one, op_names[one.key], blocking != "none") for one in translated.broken]
     return [*good, *bad]
+
+
+def _by_partitions(translated: Translated) -> Mapping[PartitionsDefinition | None, Translated]:
+    """The contracts by their partitions: a job of Dagster takes assets of one kind only."""
+    groups: dict[PartitionsDefinition | None, list[BuiltDataset]] = defaultdict(list)
+    for one in translated.built:
+        groups[one.spec.partitions_def].append(one)
+    if translated.broken:
+        groups[None] += []
+    return {own: Translated(tuple(group), translated.broken if own is None else ()) for own, group in groups.items()}
 
 
 def _due(translated: Translated) -> tuple[Mapping[Recurrence, list[Due]], Mapping[Recurrence, list[Due]]]:
@@ -138,39 +206,16 @@ def _due(translated: Translated) -> tuple[Mapping[Recurrence, list[Due]], Mappin
     rules: dict[Recurrence, list[Due]] = defaultdict(list)
     for dataset in translated.built:
         contract = dataset.data.contract
-        when = _recurrence(contract.cadence)
+        when = recurrence_of(contract.cadence)
         if when is not None:
-            sla[when].append(Due(_title(contract), dataset.key, len(dataset.checks)))
-        for at, checks in _rules(dataset).items():
-            rules[at].append(Due(_title(contract), dataset.key, len(checks), tuple(checks)))
+            sla[when].append(Due(title(contract), dataset.key, len(dataset.checks), (), dataset.spec.partitions_def))
+        for at, checks in rule_times(contract, dataset.checks).items():
+            rules[at].append(Due(title(contract), dataset.key, len(checks), tuple(checks), dataset.spec.partitions_def))
     for broken in translated.broken:
-        when = _recurrence(broken.contract.cadence) if broken.contract is not None else None
+        when = recurrence_of(broken.contract.cadence) if broken.contract is not None else None
         if broken.contract is not None and when is not None:
-            sla[when].append(Due(_title(broken.contract), broken.key, 1))
+            sla[when].append(Due(title(broken.contract), broken.key, 1))
     return sla, rules
-
-
-def _rules(built: BuiltDataset) -> Mapping[Recurrence, list[AssetCheckKey]]:
-    rules: dict[Recurrence, list[AssetCheckKey]] = defaultdict(list)
-    for one in built.checks:
-        schedule = one.check.schedule
-        cadence = Cadence(cron=schedule, timezone=rule_timezone(built.data.contract)) if schedule else None
-        when = _recurrence(cadence)
-        if when is not None:
-            rules[when].append(one.spec.key)
-    return rules
-
-
-def _recurrence(cadence: Cadence | None) -> Recurrence | None:
-    """When a cadence is due, or None: then the asset lists it among what is not checked."""
-    try:
-        return schedulable(cadence) if cadence is not None else None
-    except CadenceError:
-        return None
-
-
-def _title(contract: Contract) -> str:
-    return contract.id or contract.name
 
 
 def build_contract_checks(
@@ -187,6 +232,12 @@ def build_contract_checks(
     retries: int = 2,
     retry_wait: float = 1.0,
     name: str = "contract",
+    partitions: PartitionsOf | None = None,
+    engines: Engines = NO_ENGINES,
+    metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
+    group_by: Grouping | None = None,
+    metadata: MetadataProvider | None = None,
 ) -> AssetChecksDefinition:
     """The promises of a contract as checks of an asset that exists already (of dbt, dlt or your own).
 
@@ -198,45 +249,42 @@ def build_contract_checks(
         asset: The asset, by its key or its definition; a string may be a path (`warehouse/orders`).
         dataset: Which dataset of the contract it is; not needed if there is only one.
         resource_key: The key of a `ContractSources` in your definitions, if one is to be asked.
-        source, server, translator, blocking, strict, retries, retry_wait, name: as for `build_definitions`.
+        source, server, translator, blocking, strict, retries, retry_wait, name, engines, metrics, settings: as
+            for `build_definitions`.
+        partitions: How the asset is partitioned, as in `build_definitions`. Default: as the definition
+            `asset` says; of a key nothing is known, so that the whole table is looked at, and every result of
+            a partitioned run says so.
 
     Raises:
-        ContractError: When the contract cannot be used.
+        ContractError: When the contract cannot be used, or does not tell the partitions apart.
         ValueError: When `dataset` or `asset` does not say which one is meant, with those there are.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict)
-    access = Access(source, server, resource_key, retries, retry_wait)
-    chosen = _dataset_plan(read, dataset)
-    key = _asset_key(asset)
+    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
+    access = Access(source, server, resource_key, retries, retry_wait, metrics, settings or Settings(), metadata)
+    chosen = with_availability(dataset_plan(read, dataset, access.plan_settings), read)
+    key = asset_key(asset)
     data = ContractDatasetData(read, chosen, shown(read.file), source_kind(read, access))
-    checks = build_checks(data, key, translator or ContractTranslator(), blocking)
+    checks = build_checks(data, key, translator or ContractTranslator(), known_blocking(blocking))
     problems = check_problems(key, checks, data.file)
     if problems:
         raise ContractError(problems)
+    checks = grouped(checks, key, group_by)
     op_name = f"{name}_checks__{names.identifier(key)}__{slug(read.name or read.id)}"
-    return contract_checks_of(data, checks, op_name, access)
-
-
-def _dataset_plan(contract: Contract, dataset: str | None) -> DatasetPlan:
-    plans = plan(contract).datasets
-    known = ", ".join(f"'{one.dataset.name}'" for one in plans) or "none"
-    if dataset is None:
-        if len(plans) != 1:
-            raise ValueError(f"{contract.file} describes {len(plans)} datasets ({known}): name one with dataset=")
-        return plans[0]
-    for one in plans:
-        if one.dataset.name == dataset:
-            return one
-    raise ValueError(f"{contract.file} describes no dataset '{dataset}'; there are: {known}")
-
-
-def _asset_key(asset: AssetKey | AssetsDefinition | str | Sequence[str]) -> AssetKey:
+    own = as_partitions(partitions if partitions is not None else _declared(asset, key))
+    known = partitions is not None or isinstance(asset, AssetsDefinition)
     if isinstance(asset, AssetsDefinition):
-        keys = list(asset.keys)
-        if len(keys) != 1:
-            known = ", ".join(sorted(key.to_user_string() for key in keys))
-            raise ValueError(f"the definition makes {len(keys)} assets ({known}): give the key of one with asset=")
-        return keys[0]
-    if isinstance(asset, AssetKey):
-        return asset
-    return AssetKey.from_user_string(asset) if isinstance(asset, str) else AssetKey(list(asset))
+        access = replace(access, metadata=with_asset(metadata, asset.specs_by_key[key]))
+    if own is None or own == "whole_table":
+        return contract_checks_of(data, checks, op_name, access, None, known)
+    try:
+        parts = partitioned(own, chosen.dataset)
+    except PartitionError as error:
+        text = f"the partitions of '{key.to_user_string()}' cannot be told apart: {error}"
+        hint = 'or look at the whole table in every run with partitions="whole_table"'
+        raise ContractError([Problem(text, chosen.dataset.location, hint=hint)]) from None
+    checks = tuple(replace(one, spec=partitioned_check(one.spec, own)) for one in checks)
+    return contract_checks_of(data, checks, op_name, access, parts)
+
+
+def _declared(asset: object, key: AssetKey) -> PartitionsDefinition | None:
+    return asset.specs_by_key[key].partitions_def if isinstance(asset, AssetsDefinition) else None

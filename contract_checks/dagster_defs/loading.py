@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from contract_checks import dialects
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.errors import ContractError
 from contract_checks.model import Contract
 
@@ -39,7 +40,7 @@ class Gathered:
     unreadable: tuple[Unreadable, ...]
 
 
-def gather(contracts: Contracts, strict: bool = False) -> Gathered:
+def gather(contracts: Contracts, strict: bool = False, engines: Engines = NO_ENGINES) -> Gathered:
     """Read folders (recursively) and files; contracts already read are taken as they are.
 
     A file that is named twice counts once. Raises `FileNotFoundError` for a path that is not there.
@@ -49,7 +50,7 @@ def gather(contracts: Contracts, strict: bool = False) -> Gathered:
     unreadable: dict[str, Unreadable] = {}
     by_file: dict[str, list[Contract]] = defaultdict(list)
     for one in listed:
-        for found in _read(one, strict):
+        for found in _read(one, strict, engines):
             if isinstance(found, Unreadable):
                 unreadable.setdefault(_file(found.error), found)
                 continue
@@ -60,18 +61,18 @@ def gather(contracts: Contracts, strict: bool = False) -> Gathered:
     return Gathered(tuple(entries), tuple(unreadable.values()))
 
 
-def _read(one: str | Path | Contract, strict: bool) -> list[Entry | Unreadable]:
+def _read(one: str | Path | Contract, strict: bool, engines: Engines) -> list[Entry | Unreadable]:
     if isinstance(one, Contract):
         return [Entry(one, shown(one.file))]
     path = Path(one)
     if path.is_dir():
-        loaded = dialects.load_directory(path, strict=strict)
+        loaded = dialects.load_directory(path, strict=strict, engines=engines)
         good = [Entry(contract, shown(contract.file, path)) for contract in loaded.contracts]
         return [*good, *(Unreadable(shown(_file(error), path), error) for error in loaded.broken)]
     if not path.is_file():
         raise FileNotFoundError(f"there is no contract file or folder '{path}'")
     try:
-        return [Entry(dialects.load(path, strict=strict), shown(str(path)))]
+        return [Entry(dialects.load(path, strict=strict, engines=engines), shown(str(path)))]
     except ContractError as error:
         return [Unreadable(shown(str(path)), error)]
 

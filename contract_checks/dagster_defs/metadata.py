@@ -76,6 +76,8 @@ def result_metadata(result: CheckResult, file: str) -> dict[str, Any]:
         metadata["measured"] = number_or_text(result.measured)
     if result.rows is not None:
         metadata["rows"] = number_or_text(result.rows)
+    if result.scope:
+        metadata["scope"] = _cut(result.scope, 200)
     if result.notes:
         metadata["notes"] = _cut(" ".join(result.notes), 500)
     if result.sql:
@@ -143,8 +145,8 @@ def _cut(text: str, length: int) -> str:
 # --------------------------------------------------------------------------- the dataset as a whole
 
 
-def asset_metadata(contract: Contract, report: DatasetReport) -> dict[str, Any]:
-    """What a materialization (or the observation in its place) says of the data."""
+def asset_metadata(contract: Contract, report: DatasetReport, partitions: Sequence[str] = ()) -> dict[str, Any]:
+    """What a materialization (or the observation in its place) says of the data, or of the `partitions` meant."""
     score = score_of(report.results)
     metadata: dict[str, Any] = {
         "contract/status": status_of(report.results),
@@ -155,8 +157,10 @@ def asset_metadata(contract: Contract, report: DatasetReport) -> dict[str, Any]:
         metadata["contract/version"] = contract.version
     if score is not None:
         metadata["contract/score"] = score
-    if report.row_count is not None:
-        metadata["dagster/row_count"] = MetadataValue.int(report.row_count)
+    if report.row_count is not None and len(partitions) < 2:
+        metadata["dagster/partition_row_count" if partitions else "dagster/row_count"] = MetadataValue.int(
+            report.row_count
+        )
     if report.columns:
         metadata["dagster/column_schema"] = found_schema(report.plan.dataset, report.columns)
     return metadata
@@ -187,10 +191,14 @@ def summary(report: DatasetReport) -> str:
             lines.append(f"- … and {len(broken) - 20} more")
     if report.plan.not_checked:
         count = len(report.plan.not_checked)
-        lines += ["", f"{count} clause{'s are' if count > 1 else ' is'} not checked."]
+        lines += ["", f"{count} clause{'s are' if count > 1 else ' is'} not checked:", ""]
+        lines += [f"- {_one_line(one.reason)}" for one in report.plan.not_checked[:_NOT_CHECKED]]
+        if count > _NOT_CHECKED:
+            lines.append(f"- … and {count - _NOT_CHECKED} more")
     return "\n".join(lines)
 
 
+_NOT_CHECKED = 5
 _OUTCOMES = ("passed", "failed", "warned", "errored", "skipped")
 
 

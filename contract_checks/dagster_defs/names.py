@@ -63,6 +63,22 @@ def owner(name: str, kind: str, address: str) -> str | None:
     return f"team:{name.strip()}" if kind == "team" and name.strip() else None
 
 
+def owner_as_known(name: str, kind: str, email_domain: str | None, strip_domain: bool) -> tuple[str, str]:
+    """The name and kind of an owner as the identities of a platform are spelled.
+
+    A URN of DataHub is its name. With `email_domain` a bare name of a user becomes an email address, with
+    `strip_domain` an address becomes the name before its `@`.
+    """
+    urn = re.fullmatch(r"urn:li:(corpuser|corpGroup):(.+)", name.strip())
+    if urn:
+        name, kind = urn[2], "team" if urn[1] == "corpGroup" else "user"
+    if kind == "user" and strip_domain:
+        return name.partition("@")[0], kind
+    if kind == "user" and email_domain and "@" not in name and re.fullmatch(r"[\w.+-]+", name.strip()):
+        return f"{name.strip()}@{email_domain.lstrip('@')}", kind
+    return name, kind
+
+
 def identifier(key: AssetKey) -> str:
     """The key as one word: what Dagster joins with `_` and a check's name to name the output of a step."""
     return key.to_python_identifier()

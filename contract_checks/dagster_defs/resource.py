@@ -8,7 +8,7 @@ from sqlalchemy import make_url
 
 from contract_checks import sources
 from contract_checks.model import Contract
-from contract_checks.sources import DatabaseSource, Source
+from contract_checks.sources import DatabaseSource, KafkaSource, Source
 
 RESOURCE_KEY = "contract_sources"
 """The resource key that `build_definitions` uses."""
@@ -69,6 +69,8 @@ class ContractSources(ConfigurableResource["ContractSources"]):
 
 
 def _with_credentials(source: Source, credentials: ServerCredentials) -> Source:
+    if isinstance(source, KafkaSource):
+        return source.with_credentials(credentials.username, credentials.password)
     if not isinstance(source, DatabaseSource):
         return source
     url = make_url(source.name).set(username=credentials.username or None, password=credentials.password or None)

@@ -16,10 +16,19 @@ from dagster import AssetDep, AssetKey, AssetSpec, DagsterError
 from contract_checks.checks import DatasetPlan, plan
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, source_kind
-from contract_checks.dagster_defs.assets import BuiltCheck, BuiltDataset
+from contract_checks.dagster_defs.assets import BuiltDataset
 from contract_checks.dagster_defs.broken import GROUP, Broken
 from contract_checks.dagster_defs.cadence import CadenceError
+from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, grouped
 from contract_checks.dagster_defs.loading import Entry, Gathered
+from contract_checks.dagster_defs.partitions import (
+    PartitionError,
+    PartitionSettings,
+    partitioned,
+    partitioned_check,
+    settings_for,
+    unknown_names,
+)
 from contract_checks.dagster_defs.schedules import schedulable
 from contract_checks.dagster_defs.translator import (
     Blocking,
@@ -40,6 +49,11 @@ class Translated:
     built: tuple[BuiltDataset, ...]
     broken: tuple[Broken, ...]
 
+    @property
+    def keys(self) -> list[AssetKey]:
+        """The keys of all assets."""
+        return [*(one.key for one in self.built), *(one.key for one in self.broken)]
+
 
 class _Claims:
     """Who has which asset key, and which name of an output Dagster makes of an asset and a check."""
@@ -56,13 +70,23 @@ class _Claims:
         return key
 
 
-def translate(gathered: Gathered, translator: ContractTranslator, access: Access, blocking: Blocking) -> Translated:
-    """Ask the translator about every dataset and check, and find out what cannot stand together."""
+def translate(
+    gathered: Gathered,
+    translator: ContractTranslator,
+    access: Access,
+    blocking: Blocking,
+    partitions: PartitionSettings | None = None,
+    group_by: Grouping | None = None,
+) -> Translated:
+    """Ask the translator about every dataset and check, and find out what cannot stand together.
+
+    Raises `ValueError` where `partitions` names a dataset that is not there.
+    """
     claims = _Claims()
     built: list[BuiltDataset] = []
     broken: list[Broken] = []
     for entry in gathered.entries:
-        for one in _translate_contract(entry, translator, access, blocking, claims):
+        for one in _translate_contract(entry, translator, access, blocking, claims, partitions, group_by):
             claims.keys[one.key] = _where(one)
             if isinstance(one, BuiltDataset):
                 built.append(one)
@@ -72,6 +96,10 @@ def translate(gathered: Gathered, translator: ContractTranslator, access: Access
         key = claims.free_key(*PurePosixPath(file.file).with_suffix("").parts[1:])
         claims.keys[key] = file.file
         broken.append(Broken(key, file.file, file.error.problems))
+    unknown = unknown_names(partitions, {one.key: one.data.dataset for one in built})
+    if unknown and not broken:
+        known = ", ".join(sorted(one.key.to_user_string() for one in built))
+        raise ValueError(f"partitions= names no dataset '{unknown[0]}'; there are: {known}")
     return Translated(tuple(_without_cycles(built)), tuple(broken))
 
 
@@ -82,7 +110,13 @@ def _where(one: BuiltDataset | Broken) -> str:
 
 
 def _translate_contract(
-    entry: Entry, translator: ContractTranslator, access: Access, blocking: Blocking, claims: _Claims
+    entry: Entry,
+    translator: ContractTranslator,
+    access: Access,
+    blocking: Blocking,
+    claims: _Claims,
+    partitions: PartitionSettings | None,
+    group_by: Grouping | None,
 ) -> Iterable[BuiltDataset | Broken]:
     contract, file = entry.contract, entry.file
     parts = PurePosixPath(file).with_suffix("").parts[1:]
@@ -94,7 +128,7 @@ def _translate_contract(
     plans: Sequence[DatasetPlan]
     problems: tuple[Problem, ...] = ()
     try:
-        plans = plan(contract).datasets
+        plans = plan(contract, access.plan_settings).datasets
     except ContractError as error:
         problems = error.problems
         plans = [DatasetPlan(dataset, ()) for dataset in contract.datasets]
@@ -118,24 +152,34 @@ def _translate_contract(
             yield Broken(claims.free_key(*parts, one.dataset.name), file, (taken,), contract)
             continue
         found = problems or _check_problems(spec.key, checks, file, claims)
-        yield Broken(spec.key, file, found, contract) if found else BuiltDataset(data, spec, checks)
+        try:
+            built = _with_partitions(BuiltDataset(data, spec, grouped(checks, spec.key, group_by)), partitions)
+        except PartitionError as error:
+            found = (*found, Problem(f"its partitions cannot be told apart: {error}", one.dataset.location))
+        yield Broken(spec.key, file, found, contract) if found else built
+
+
+def _with_partitions(built: BuiltDataset, settings: PartitionSettings | None) -> BuiltDataset:
+    """The dataset with the partitions that the settings or its spec give it. Raises `PartitionError`."""
+    data = built.data
+    own = settings_for(settings, built.spec.partitions_def, data.contract, data.dataset, built.key)
+    if own is None or own == "whole_table":
+        return built
+    checks = tuple(replace(one, spec=partitioned_check(one.spec, own)) for one in built.checks)
+    spec = built.spec.replace_attributes(partitions_def=own.definition)
+    return replace(built, spec=spec, checks=checks, partitions=partitioned(own, data.dataset))
 
 
 def build_checks(
     data: ContractDatasetData, key: AssetKey, translator: ContractTranslator, blocking: Blocking
 ) -> tuple[BuiltCheck, ...]:
     """What the translator makes of the checks of a dataset, as checks of the asset `key`."""
-    return tuple(
-        BuiltCheck(
-            check,
-            translator.get_check_spec(
-                ContractCheckData(
-                    data.contract, data.dataset, check, key, data.file, is_blocking(data.contract, check, blocking)
-                )
-            ),
-        )
-        for check in data.plan.checks
-    )
+    built = []
+    for check in data.plan.checks:
+        blocks = is_blocking(data.contract, check, blocking)
+        spec = translator.get_check_spec(ContractCheckData(data.contract, data.dataset, check, key, data.file, blocks))
+        built.append(BuiltCheck(check, spec, spec.blocking))
+    return tuple(built)
 
 
 def check_problems(key: AssetKey, checks: Sequence[BuiltCheck], file: str) -> tuple[Problem, ...]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 from dagster import (
     AssetCheckSpec,
@@ -30,12 +30,17 @@ from dagster import (
 from contract_checks.checks import Check, DatasetPlan, expected_text
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.columns import condition_text, promised_schema
+from contract_checks.dagster_defs.freshness import freshness_policy
 from contract_checks.errors import Location
-from contract_checks.metrics import Aggregate, DuplicateKeys, OrphanKeys, Query, RowCount, Violations
-from contract_checks.model import Contract, Dataset, Link, Thresholds
+from contract_checks.metrics import Aggregate, DuplicateKeys, OrphanKeys, Query, RowCount, Violations, field_text
+from contract_checks.model import Contract, Dataset, Link, Section, Thresholds, walk_columns
+from contract_checks.tracing import trace_dataset
 
-Blocking = Literal["errors", "none"]
-"""Which failed checks stop what is downstream: those of severity `error` of a contract in force, or none."""
+Blocking: TypeAlias = Literal["errors", "none"] | Collection[Section]
+"""Which failed checks stop what is downstream: `errors` stands for all of severity `error` of a contract in force,
+sections (`{"schema", "quality"}`) for those of them that are in one of these, `none` for none."""
+
+_SECTIONS: tuple[Section, ...] = get_args(Section)
 
 _SUMMARY_LENGTH = 80
 _CLAUSE_LENGTH = 2000
@@ -81,7 +86,19 @@ class ContractTranslator:
             def get_asset_spec(self, data):
                 spec = super().get_asset_spec(data)
                 return spec.replace_attributes(key=spec.key.with_prefix("warehouse"))
+
+    With `owner_email_domain` people whom a contract names without an address own the asset as `name@domain`; with
+    `strip_owner_email_domain` addresses are shown as the names before their `@`.
     """
+
+    owner_email_domain: str | None = None
+    strip_owner_email_domain: bool = False
+
+    def __init__(self, *, owner_email_domain: str | None = None, strip_owner_email_domain: bool = False) -> None:
+        if owner_email_domain and strip_owner_email_domain:
+            raise ValueError("names cannot get a domain and lose it: give one of the two options")
+        self.owner_email_domain = owner_email_domain or self.owner_email_domain
+        self.strip_owner_email_domain = strip_owner_email_domain or self.strip_owner_email_domain
 
     def get_asset_spec(self, data: ContractDatasetData) -> AssetSpec:
         """The asset of a dataset.
@@ -93,13 +110,14 @@ class ContractTranslator:
         return AssetSpec(
             key=names.asset_key(dataset.key),
             deps=[names.asset_key(source.split(".")) for source in dict.fromkeys(dataset.sources)],
-            description=_description(data),
+            description=_description(data, self),
             metadata=_metadata(data),
             group_name=names.group_name(contract.domain) if contract.domain else "contracts",
             code_version=code_version(data.plan),
-            owners=_owners(contract)[0],
+            owners=_owners(contract, self)[0],
             tags={names.tag_key(tag): "" for tag in (*contract.tags, *dataset.tags)},
             kinds={"contract", data.source_kind} if data.source_kind else {"contract"},
+            freshness_policy=freshness_policy(contract.cadence),
         )
 
     def get_check_spec(self, data: ContractCheckData) -> AssetCheckSpec:
@@ -117,8 +135,26 @@ class ContractTranslator:
 
 
 def is_blocking(contract: Contract, check: Check, blocking: Blocking) -> bool:
-    """Whether a failure of `check` stops what is downstream: never in a draft, never for a warning."""
-    return blocking == "errors" and check.severity == "error" and contract.lifecycle == "active"
+    """Whether a failure of `check` stops what is downstream: never in a draft, never for a warning.
+
+    `blocking: none` is for everything. Otherwise the rule's own word counts, if it says one, and then the
+    setting.
+    """
+    if blocking == "none" or check.severity != "error" or contract.lifecycle != "active":
+        return False
+    if check.blocking is not None:
+        return check.blocking
+    return blocking == "errors" or check.section in blocking
+
+
+def known_blocking(blocking: Blocking) -> Blocking:
+    """The setting, if it is one. Raises `ValueError` with what would be right."""
+    given = (blocking,) if isinstance(blocking, str) else tuple(blocking)
+    allowed = ("errors", "none") if isinstance(blocking, str) else _SECTIONS
+    for one in given:
+        if one not in allowed:
+            raise ValueError(f"blocking is 'errors', 'none' or sections among {', '.join(_SECTIONS)}, not {one!r}")
+    return blocking
 
 
 def place(file: str, location: Location) -> str:
@@ -191,7 +227,9 @@ def _expected(check: Check) -> str:
         case OrphanKeys():
             subject = "rows without a match"
         case Aggregate(function):
-            subject = {"min": "minimum", "max": "maximum", "avg": "average", "sum": "sum"}[function]
+            subject = {"min": "minimum", "max": "maximum", "avg": "average", "stddev": "standard deviation"}.get(
+                function, function
+            )
         case Query():
             subject = "result"
         case _:
@@ -210,22 +248,23 @@ def fenced(text: str, language: str = "") -> str:
 # --------------------------------------------------------------------------- the asset
 
 
-def _owners(contract: Contract) -> tuple[list[str], list[str]]:
+def _owners(contract: Contract, translator: ContractTranslator) -> tuple[list[str], list[str]]:
     """The owners Dagster can hold, and those it cannot, in words."""
     held: dict[str, None] = {}
     other: list[str] = []
     for one in contract.owners:
-        owner = names.owner(one.name, one.kind, one.address)
+        name, kind = names.owner_as_known(
+            one.name, one.kind, translator.owner_email_domain, translator.strip_owner_email_domain
+        )
+        owner = names.owner(name, kind, "" if translator.strip_owner_email_domain else one.address)
         if owner is not None:
             held[owner] = None
         else:
-            other.append(
-                " ".join(part for part in (one.name or one.address, f"({one.role})" if one.role else "") if part)
-            )
+            other.append(" ".join(part for part in (name or one.address, f"({one.role})" if one.role else "") if part))
     return list(held), other
 
 
-def _description(data: ContractDatasetData) -> str:
+def _description(data: ContractDatasetData, translator: ContractTranslator) -> str:
     contract, dataset = data.contract, data.dataset
     text = dataset.description.strip() or contract.description.strip()
     first = _plain(text) or f"{dataset.name}, as promised by {contract.name or contract.id}"
@@ -236,7 +275,7 @@ def _description(data: ContractDatasetData) -> str:
     ]
     if text and text != first:
         parts.append(text)
-    other = _owners(contract)[1]
+    other = _owners(contract, translator)[1]
     if other:
         parts.append(f"Also answerable: {', '.join(other)}.")
     links = list(dict.fromkeys((*contract.links, *dataset.links)))
@@ -271,9 +310,17 @@ def _metadata(data: ContractDatasetData) -> dict[str, Any]:
         "contract/id": contract.id or contract.name,
         "contract/dialect": " ".join(part for part in (contract.dialect, contract.dialect_version) if part),
         "contract/checks": len(plan.checks),
+        "contract/clauses": str(trace_dataset(plan, contract.problems)),
     }
     if dataset.columns:
         metadata["dagster/column_schema"] = promised_schema(dataset)
+    made_of: list[tuple[str, ...]] = [
+        (field_text(path), ", ".join(column.sources))
+        for path, column in walk_columns(dataset.columns)
+        if column.sources
+    ]
+    if made_of:
+        metadata["contract/column_sources"] = text_table(("column", "made of"), made_of)
     optional: Mapping[str, str] = {
         "contract/version": contract.version,
         "contract/status": contract.status,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from contract_checks.reports.interface import Format, FormatName, Linted, NotEvaluated, Printable
 from contract_checks.reports.json import render_json
+from contract_checks.reports.openmetadata import render_openmetadata
 from contract_checks.reports.text import render_text
 
 __all__ = ["FORMATS", "Format", "FormatName", "Linted", "NotEvaluated", "Printable", "render"]
@@ -20,7 +21,11 @@ def _for_a_person(what: Printable | Sequence[Printable], width: int | None = Non
     return render_terminal(what, width)
 
 
-FORMATS: Mapping[FormatName, Format] = {"text": _for_a_person, "json": render_json}
+FORMATS: Mapping[FormatName, Format] = {
+    "text": _for_a_person,
+    "json": render_json,
+    "openmetadata": render_openmetadata,
+}
 """The formats by name. A new one is a file of its own and a line here."""
 
 
@@ -32,7 +37,8 @@ def render(
     """Write a report (or several) as `format`.
 
     `text` is one line per check, or, with the `width` of a terminal, tables with colours. `json` is
-    `Report.to_dict()`; a sequence becomes a list, also when it holds one report only.
+    `Report.to_dict()`, `openmetadata` a `DataContractResult`; a sequence becomes a list, also when it holds one
+    report only.
     Raises `ValueError` on a format that does not exist.
     """
     if format not in FORMATS:

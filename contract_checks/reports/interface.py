@@ -10,8 +10,9 @@ from contract_checks.checks import Plan
 from contract_checks.errors import Problem
 from contract_checks.model import NotChecked
 from contract_checks.results import Report
+from contract_checks.tracing import Trace, trace
 
-FormatName = Literal["text", "json"]
+FormatName = Literal["text", "json", "openmetadata"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ class Linted:
         return sum(len(dataset.checks) for dataset in self.plan.datasets) if self.plan else 0
 
     @property
+    def trace(self) -> Trace:
+        """What became of every clause."""
+        return trace(self.plan) if self.plan is not None else Trace()
+
+    @property
     def documented(self) -> int:
         """How many clauses are shown, not checked."""
-        if self.plan is None:
-            return 0
-        # A dataset's plan repeats what the contract says for all of its datasets.
-        clauses = [*self.plan.contract.documented, *(one for plan in self.plan.datasets for one in plan.documented)]
-        return len(dict.fromkeys(clauses))
+        return self.trace.documented
 
     @property
     def not_checked(self) -> tuple[NotChecked, ...]:

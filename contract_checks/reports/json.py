@@ -9,6 +9,7 @@ from typing import Any
 from contract_checks.errors import Problem
 from contract_checks.reports.interface import Linted, NotEvaluated, Printable
 from contract_checks.results import Report
+from contract_checks.tracing import Trace
 
 
 def render_json(what: Printable | Sequence[Printable], width: int | None = None) -> str:
@@ -36,12 +37,22 @@ def _object(what: Printable) -> dict[str, Any]:
                 "file": what.file,
                 "checks": what.checks,
                 "documented": what.documented,
+                "trace": _trace(what.trace),
                 "not_checked": [
                     {"path": clause.location.path, "line": clause.location.line, "reason": clause.reason}
                     for clause in what.not_checked
                 ],
                 "problems": [_problem(problem) for problem in what.problems],
             }
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "routes": dict(trace.routes),
+        "shown": dict(trace.shown),
+        "reasons": dict(trace.reasons),
+        "unknown_keys": [{"path": place.path, "line": place.line} for place in trace.unknown_keys],
+    }
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

@@ -120,6 +120,7 @@ def lint_lines(linted: Linted) -> Iterator[str]:
         yield printable(f"{linted.file}: cannot be used: {plural(linted.errors, 'error')}")
         return
     yield printable(f"{linted.file}: {_clauses(linted)}{_problems([linted])}")
+    yield printable(f"  checked by {linted.trace.checked_by}")
     reasons: dict[str, list[Location]] = defaultdict(list)
     for clause in linted.not_checked:
         reasons[clause.reason].append(clause.location)

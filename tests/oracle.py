@@ -39,8 +39,13 @@ def verdicts(table: Mapping[str, Any], rows: Sequence[Row]) -> dict[Key, Verdict
             found["required", name] = _none(len(values) - len(present))
         if column.get("unique"):
             found["unique", name] = _duplicates([(value,) for value in values])
-        for option, limit in column.get("logicalTypeOptions", {}).items():
-            found[option, name] = _none(sum(_breaks(option, limit, value) for value in present))
+        options = column.get("logicalTypeOptions", {})
+        for option, limit in options.items():
+            # NaN keeps no bound; where there are bounds on both sides it counts for the upper ones.
+            upper = "maximum" in options or "exclusiveMaximum" in options
+            leaves = upper and option in ("minimum", "exclusiveMinimum")
+            counted = [value for value in present if not (leaves and value != value)]
+            found[option, name] = _none(sum(_breaks(option, limit, value) for value in counted))
         for rule in column.get("quality", ()):
             found[rule["id"], name] = _judged(rule, _counted(rule, values), len(rows))
     for rule in table.get("quality", ()):

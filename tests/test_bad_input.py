@@ -210,3 +210,17 @@ def test_a_pattern_that_is_none(tmp_path: Path) -> None:
         )
         assert result(report, "required", "b").status == "passed"
     assert "*a(" in said
+
+
+def test_a_limit_that_a_database_cannot_hold_touches_no_other_rule(tmp_path: Path) -> None:
+    """A rule that the database refuses is errored by itself; the shared scan goes on for the others."""
+    columns = [
+        {"name": "a", "logicalType": "number", "logicalTypeOptions": {"maximum": 10**400}},
+        {"name": "b", "logicalType": "integer", "required": True, "logicalTypeOptions": {"minimum": 0}},
+    ]
+    rows = Rows("SELECT 1.5::DOUBLE AS a, unnest([-1, NULL]) AS b")
+    for make in (duckdb_file, sqlite_file):
+        report = check_contract(contract_of(odcs(columns)), source=make(tmp_path, rows))
+        assert result(report, "maximum", "a").status in ("passed", "errored"), told(report)
+        assert result(report, "required", "b").measured == 1, told(report)
+        assert result(report, "minimum", "b").measured == 1, told(report)

@@ -23,6 +23,7 @@ from contract_checks.cli import commands
 ROOT = Path(__file__).parents[1]
 CLI_PAGE = ROOT / "docs" / "cli.md"
 PYTHON_PAGE = ROOT / "docs" / "python.md"
+DAGSTER_PAGE = ROOT / "docs" / "dagster.md"
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
 
 _HELP = re.compile(r"<!-- help: ?(?P<command>[a-z ]*?) ?-->\n```text\n(?P<text>.*?)```\n", re.DOTALL)
@@ -89,10 +90,14 @@ def test_every_public_name_is_in_the_docs() -> None:
     assert not [name for name in contract_checks.__all__ if f"`{name}" not in page]
 
 
-def test_the_python_examples_run(tmp_path: Path) -> None:
-    """The examples of docs/python.md run one after the other, as a reader would type them."""
+@pytest.mark.parametrize("page", [PYTHON_PAGE, DAGSTER_PAGE], ids=lambda page: page.name)
+def test_the_python_examples_run(page: Path, tmp_path: Path) -> None:
+    """The examples of a page run one after the other, as a reader would type them."""
+    if page == DAGSTER_PAGE:
+        pytest.importorskip("polars")
+        pytest.importorskip("pyarrow")
     code = []
-    for mark, language, text in blocks(PYTHON_PAGE):
+    for mark, language, text in blocks(page):
         if mark.startswith("file: "):
             file = tmp_path / mark.removeprefix("file: ")
             file.parent.mkdir(parents=True, exist_ok=True)

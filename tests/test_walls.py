@@ -14,23 +14,32 @@ PACKAGE = Path(__file__).parents[1] / "contract_checks"
 
 ORDER = (
     "errors",
+    "jsonlogic",
     "metrics",
     "datatypes",
+    "native_types",
     "jdk",
     "patterns",
     "values",
+    "tallies",
     "queries",
     "model",
+    "ages",
+    "wording",
     "dialects",
     "lint",
     "checks",
+    "tracing",
     "sql",
+    "comparisons",
     "scans",
     "sources",
     "results",
+    "signatures",
+    "shapes",
     "judging",
     "sampling",
-    "jsonlogic",
+    "functions",
     "semantics",
     "run",
     "reports",
@@ -41,7 +50,9 @@ ORDER = (
 )
 """The stages, first to last. Each may import those before it, and no other."""
 
-OPENERS = {"duckdb", "duckdb_sqlalchemy", "psycopg", "psycopg2", "sqlite3", "pyarrow", "pandas", "polars"}
+OPENERS = {
+    "confluent_kafka", "duckdb", "duckdb_sqlalchemy", "psycopg", "psycopg2", "sqlite3", "pyarrow", "pandas", "polars",
+}  # fmt: skip
 """Packages that read data. SQLAlchemy reads data only through `create_engine`."""
 
 KEYS = {
@@ -176,7 +187,8 @@ def test_only_dialects_spells_the_keys_of_a_dialect(file: Path) -> None:
     if stage(file) == "dialects":
         return
     strings = {node.value for node in ast.walk(tree(file)) if isinstance(node, ast.Constant)}
-    assert not strings & KEYS
+    own = {"logicalType"} if identify(file) == "sources/avro.py" else set()  # Avro has a key of that name, too
+    assert not strings & (KEYS - own)
 
 
 @pytest.mark.parametrize("file", FILES, ids=identify)

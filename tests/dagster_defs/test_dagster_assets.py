@@ -242,3 +242,12 @@ def test_two_runs_at_once_on_one_duckdb_file_both_end(put: Put) -> None:
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
 
     assert [process.communicate(timeout=120)[0].strip() for process in both] == ["4", "4"]
+
+
+def test_the_log_names_what_is_not_kept_and_stops_nothing(put: Put) -> None:
+    """A failed warning has a line of its own in the log, which says that nothing is stopped by it."""
+    ran = run_orders(orders_contract(), put("duckdb", NEGATIVE, "orders"))
+
+    (line,) = [one for one in ran.log if "stops nothing" in one]
+    assert "schema__amount__minimum" in line
+    assert not [one for one in ran.log if "blocking promise" in one]

@@ -15,6 +15,7 @@ from pipelines import ORDERS, only_plan, orders_contract
 
 from contract_checks.dagster_defs.metadata import MAX_BYTES, check_result, number_or_text, result_metadata, summary
 from contract_checks.metrics import Sample
+from contract_checks.model import NotChecked
 from contract_checks.results import CheckResult, DatasetReport, Detail
 
 PLAN = only_plan(orders_contract())
@@ -128,3 +129,13 @@ def test_a_summary_counts_by_section_and_names_what_is_broken() -> None:
     assert "| schema | 3 | 0 | 0 | 0 | 0 |" in text
     assert "| quality | 0 | 1 | 0 | 0 | 0 |" in text
     assert "- `quality__row_count` (failed): 1 row, expected ≥ 5" in text
+
+
+def test_a_summary_says_what_is_not_checked() -> None:
+    """The summary counts the clauses that nobody evaluates and names the first of them with their reasons."""
+    clauses = tuple(NotChecked(ROW_COUNT.location, f"reason {number}") for number in range(7))
+    results = tuple(CheckResult(check, "passed", "") for check in PLAN.checks)
+    text = summary(DatasetReport(replace(PLAN, not_checked=clauses), results))
+
+    assert "7 clauses are not checked:\n\n- reason 0\n" in text
+    assert text.endswith("- reason 4\n- … and 2 more")

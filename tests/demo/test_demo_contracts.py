@@ -92,7 +92,7 @@ def test_a_broken_promise_shows_the_number_that_sql_counts(
     measured = {result.check.name: result.measured for result in reports[file].results}[check]
     with duckdb.connect(str(warehouse), read_only=True) as database:
         ((counted,),) = database.execute(BROKEN[file][check][1]).fetchall()
-    assert float(str(measured)) == pytest.approx(counted, rel=1e-5)  # shown with six digits
+    assert float(str(measured)) == pytest.approx(counted, rel=1e-9)
 
 
 def test_a_sample_finds_its_own_data(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,7 +290,7 @@ def test_text_is_documentation() -> None:
         ("{metric: rowCount, mustBe: 1, mustBeLesThan: 5}", "is no operator; did you mean 'mustBeLessThan'?"),
         ("{metric: rowCount, mustBe: 1, unit: rows, arguments: {filter: x}}", "rowCount has no argument 'filter'"),
         ("{metric: duplicateValues, mustBe: 0}", "duplicateValues of an object names no properties"),
-        ("{type: custom, engine: soda, implementation: 'rows > 0'}", "'soda' is not run here; it was asked: rows > 0"),
+        ("{type: custom, engine: dqx, implementation: 'rows > 0'}", "'dqx' is not run here; it was asked: rows > 0"),
         ("{engine: dqx, implementation: {check: {function: is_not_null}}}", "the engine 'dqx' is not run here"),
         ("{type: reconciliation, mustBe: 1}", "rules of type 'reconciliation' are not known to the standard"),
         ("{type: sql, mustBe: 1}", "the rule has no query"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from odcs_text import contract
 
+from contract_checks.checks import plan
 from contract_checks.dialects.times import clock_of, cron_of, duration_of, unit_of
+from contract_checks.judging import judge
 from contract_checks.metrics import Aggregate
-from contract_checks.model import AgeLimit, Cadence, Contract, Duration
+from contract_checks.model import AgeLimit, Cadence, Contract, DateLimit, Duration
+from contract_checks.sql import Relation
 
 SCHEMA = """
 schema:
@@ -52,13 +57,6 @@ def test_the_time_of_availability_sets_the_clock() -> None:
     made = sla("property: timeOfAvailability, value: 09:00-08:00", "property: frequency, value: 1, unit: d")
 
     assert made.cadence == Cadence(Duration(1, "day"), time_of_day="09:00", timezone="-08:00")
-
-
-def test_a_time_of_availability_alone_is_not_checked() -> None:
-    """Without a frequency nobody knows on which days the time counts."""
-    made = sla("property: timeOfAvailability, value: 09:00")
-
-    assert (made.cadence, len(made.not_checked)) == (None, 1)
 
 
 @pytest.mark.parametrize(
@@ -116,12 +114,64 @@ def test_what_is_not_checked_says_why(entry: str, why: str) -> None:
     assert clause.section == "sla"
 
 
-@pytest.mark.parametrize(("name", "title"), [("ga", "General availability"), ("endOfSupport", "End of support")])
-def test_dates_of_support_are_shown(name: str, title: str) -> None:
-    """The dates of a contract's life are documentation."""
-    (shown,) = sla(f"property: {name}, value: '2022-05-12T09:30:10-08:00'").documented
+@pytest.mark.parametrize(
+    ("name", "title", "severity", "not_before"),
+    [
+        ("ga", "General availability", "warning", True),
+        ("endOfSupport", "End of support", "warning", False),
+        ("EL", "End of life", "error", False),
+    ],
+)
+def test_days_of_the_datas_life_are_checks_of_every_object(
+    name: str, title: str, severity: str, not_before: bool
+) -> None:
+    """The days of general availability and of the ends of support and life are shown, and checks of every object."""
+    made = sla(f"property: {name}, value: '2022-05-12T09:30:10-08:00'")
+    moment = datetime.fromisoformat("2022-05-12T09:30:10-08:00")
 
-    assert (shown.title, shown.text) == (title, "2022-05-12T09:30:10-08:00")
+    assert [(shown.title, shown.text) for shown in made.documented] == [(title, "2022-05-12T09:30:10-08:00")]
+    assert len(made.datasets) == 2
+    for table in made.datasets:
+        (found,) = table.expectations
+        assert (found.requirement, found.severity) == (DateLimit(moment, not_before), severity)
+
+
+def test_days_may_name_their_objects() -> None:
+    """With a list of elements a day is one of those objects; what is not known is reported."""
+    made = sla("property: endOfLife, value: '2030-01-01', element: 'orders, returns.at, nowhere'")
+    one = sla("property: endOfLife, value: '2030-01-01', element: returns")
+
+    assert [len(table.expectations) for table in made.datasets] == [1, 1]
+    assert [len(table.expectations) for table in one.datasets] == [0, 1]
+    assert "'nowhere' is no object" in made.not_checked[0].reason
+
+
+@pytest.mark.parametrize(
+    ("entry", "day", "status"),
+    [
+        ("endOfSupport", "2030-01-01", "passed"),
+        ("endOfSupport", "2030-01-02", "failed"),
+        ("endOfLife", "2030-01-02", "failed"),
+        ("endOfLife", "2030-01-01", "passed"),
+        ("generalAvailability", "2030-01-01", "skipped"),
+        ("generalAvailability", "2030-01-02", "passed"),
+    ],
+)
+def test_a_day_counts_from_its_first_moment(entry: str, day: str, status: str) -> None:
+    """From the day on support or life have ended; until the day of general availability nothing is asked."""
+    made = sla(f"property: {entry}, value: '2030-01-02'")
+    dated = [one for one in plan(made).datasets[0].checks if one.rule == entry]
+    judged = judge(dated, {}, Relation("t", "t", "duckdb", ()), datetime.fromisoformat(f"{day}T00:00:00+00:00"))
+
+    assert [one.status for one in judged] == [status]
+
+
+def test_a_time_of_availability_alone_is_one_of_every_day() -> None:
+    """Without a frequency the data is promised every day at that time, and lint says so."""
+    made = sla("property: timeOfAvailability, value: '09:00-08:00'")
+
+    assert made.cadence == Cadence(Duration(1, "day"), time_of_day="09:00", timezone="-08:00")
+    assert any("read as one of every day" in problem.message for problem in made.problems)
 
 
 def test_a_second_frequency_is_not_used() -> None:

@@ -71,14 +71,20 @@ def test_an_export_is_read_whole_also_strictly() -> None:
         "refreshFrequency",
         "maxLatency",
         "retention",
+        "availabilityTime",
     ]
     assert [one.location.path for one in dataset.not_checked] == [
         "$.schema[4].arrayDataType",
         "$.qualityExpectations[0]",
     ]
-    assert [one.location.path for one in contract.not_checked] == ["$.semantics[0]", "$.sla.availabilityTime"]
+    assert contract.not_checked == ()
+    assert [(rule.name, rule.enabled) for rule in dataset.semantic_rules] == [
+        ("Owners is set", True),
+        ("Has a tier", False),
+        ("dataClassification", True),
+    ]
     shown = {one.title for one in contract.documented}
-    assert {"Terms of use", "Access policy", "Data classification", "Reviewer", "Extension", "Semantics"} == shown
+    assert {"Terms of use", "Access policy", "Data classification", "Reviewer", "Extension"} == shown
 
 
 def test_service_levels_with_a_column_are_checks() -> None:
@@ -183,8 +189,8 @@ def test_one_contract_in_the_wrapper_of_the_sample_data_is_read() -> None:
         ("Approved", "active"),
         ("Active", "active"),
         ("Deprecated", "deprecated"),
-        ("Archived", "deprecated"),
-        ("Rejected", "deprecated"),
+        ("Archived", "retired"),
+        ("Rejected", "retired"),
     ],
 )
 def test_the_status_decides_whether_a_contract_is_in_force(status: str, lifecycle: str) -> None:
@@ -419,9 +425,13 @@ A, W, NONE = ("a",), ("w",), Thresholds((Threshold("mustBe", 0),))
         ("columnValuesToMatchRegex", "w", {"regex": "^x"}, Violations(W, Matches("^x")), NONE),
         (
             "columnValuesToBeBetween", "a", {"minValue": "1", "threshold": "2"},
-            Violations(A, AllOf((Bound(">=", 1),))), Thresholds((Threshold("mustBeLessOrEqualTo", 2),)),
+            Violations(A, AllOf((Bound(">=", 1),))),
+            Thresholds((Threshold("mustBeLessOrEqualTo", 2),), needs=Aggregate("min", A)),
         ),
-        ("columnValueLengthsToBeBetween", "w", {"maxLength": "9"}, Violations(W, Length(None, 9)), NONE),
+        (
+            "columnValueLengthsToBeBetween", "w", {"maxLength": "9"}, Violations(W, Length(None, 9)),
+            Thresholds(NONE.all_of, needs=Aggregate("min", W)),
+        ),
         (
             "columnValueMeanToBeBetween", "a", {"minValueForMeanInCol": "1.5"},
             Aggregate("avg", A), Thresholds((Threshold("mustBeGreaterOrEqualTo", Decimal("1.5")),)),
@@ -433,7 +443,7 @@ A, W, NONE = ("a",), ("w",), Thresholds((Threshold("mustBe", 0),))
         ("tableRowCountToEqual", "", {"value": "7"}, RowCount(), Thresholds((Threshold("mustBe", 7),))),
         (
             "tableCustomSQLQuery", "", {"sqlExpression": "SELECT 1 FROM t", "strategy": "COUNT", "operator": ">"},
-            Query("SELECT 1 FROM t"), Thresholds((Threshold("mustBeGreaterThan", 0),)),
+            Query("SELECT 1 FROM t", result="count"), Thresholds((Threshold("mustBeGreaterThan", 0),)),
         ),
     ],
 )  # fmt: skip
@@ -452,11 +462,15 @@ def test_a_test_case_in_the_contract_is_a_check(
         ("columnValueMedianToBeBetween", "a", {}),
         ("columnValuesToBeNotNull", "", {}),
         ("columnValuesToBeNotNull", "a", {"sparkle": "1"}),
-        ("columnValuesToBeBetween", "w", {"minValue": "1"}),
+        ("columnValuesToBeBetween", "a", {"minValue": "1", "threshold": "1", "thresholdUnit": "ROWS"}),
         ("columnValuesToBeBetween", "a", {"minValue": "low"}),
         ("columnValuesToBeInSet", "w", {"allowedValues": "x, y"}),
-        ("columnValuesToBeNotNull", "a", {"threshold": "5", "thresholdUnit": "PERCENTAGE"}),
-        ("tableCustomSQLQuery", "", {"sqlExpression": "SELECT 1"}),
+        ("columnValuesToBeNotNull", "a", {"dimensionFailurePolicy": "ANY_DIMENSION"}),
+        ("columnValuesToBeAtExpectedLocation", "w", {"locationReferenceType": "CITY"}),
+        ("columnValueMeanToBeBetween", "a", {"minValueForMeanInCol": "1", "threshold": "3"}),
+        ("tableCustomSQLQuery", "", {"sqlExpression": "SELECT 1", "operator": "=~"}),
+        ("tableDiff", "", {"table2": "other.db.schema.t"}),
+        ("tableMadeUp", "", {}),
         ("tableRowCountToBeBetween", "", {}),
     ],
 )

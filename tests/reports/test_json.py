@@ -48,6 +48,12 @@ def test_a_linted_file_has_its_counts(report: Report) -> None:
         "file": "a.yaml",
         "checks": 6,
         "documented": 1,
+        "trace": {
+            "routes": {"schema": 6},
+            "shown": {"Purpose": 1},
+            "reasons": {"nobody can measure it": 1},
+            "unknown_keys": [],
+        },
         "not_checked": [{"path": "$.slaProperties[0]", "line": 20, "reason": "nobody can measure it"}],
         "problems": [PROBLEM_JSON],
     }

@@ -114,10 +114,11 @@ def test_a_contract_that_was_not_evaluated_says_why() -> None:
 
 
 def test_a_linted_file_counts_its_clauses(report: Report) -> None:
-    """Problems, then the counter, then the reasons for what is not checked."""
+    """Problems, then the counters, then the reasons for what is not checked."""
     assert render(Linted("a.yaml", (PROBLEM,), report.plan), "text").splitlines() == [
         "warning  a.yaml:4 $.colour: the key 'colour' is not known (remove it)",
         "a.yaml: 6 checks, 1 documented, 1 not checked, 1 warning",
+        "  checked by 6 schema",
         "  not checked, because nobody can measure it:",
         "    contracts/orders.odcs.yaml:20 $.slaProperties[0]",
     ]

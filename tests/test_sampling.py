@@ -1,0 +1,195 @@
+"""Offending rows: which are shown, in how many statements, and what is never shown."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import contract_of, odcs, result, told
+from databases import Put
+
+from contract_checks.metrics import Sample
+from contract_checks.results import Report
+from contract_checks.run import check_contract
+from contract_checks.sampling import LONGEST, MASK, RARE, printable
+
+SECRET = {"classification": "restricted"}
+KEY = {"name": "id", "logicalType": "integer", "primaryKey": True, "primaryKeyPosition": 1}
+
+
+@pytest.fixture
+def check(put: Put) -> Callable[..., Report]:
+    """A function that checks columns against the rows of a SELECT in DuckDB."""
+
+    def run(select: str, columns: Any, quality: Any = (), **options: Any) -> Report:
+        return check_contract(contract_of(odcs(columns, quality)), source=put("duckdb", select), **options)
+
+    return run
+
+
+def sample_of(report: Report, rule: str, column: str | None = None) -> Sample:
+    found = result(report, rule, column).sample
+    assert found is not None, told(report)
+    return found
+
+
+# --------------------------------------------------------------------------- what is shown
+
+
+def test_a_failed_row_rule_shows_its_rows_by_their_key(check: Callable[..., Report]) -> None:
+    """A sample has the primary key and the column concerned of the offending rows only."""
+    columns = [KEY, {"name": "a", "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}}]
+    report = check("SELECT * FROM (VALUES (1, 5), (2, -1), (3, NULL)) v(id, a)", columns)
+    found = sample_of(report, "minimum", "a")
+    assert (found.columns, found.rows) == (("id", "a"), ((2, -1),))
+
+
+def test_keys_and_values_are_shown_with_their_number(check: Callable[..., Report]) -> None:
+    """A recurring key, and a value judged on its own, are shown once with how many rows have it."""
+    columns = [{"name": "a", "logicalType": "string", "unique": True, "logicalTypeOptions": {"pattern": "^(?!x)"}}]
+    report = check("SELECT * FROM (VALUES ('x'), ('x'), ('y')) v(a)", columns)
+    for rule in ("unique", "pattern"):
+        found = sample_of(report, rule, "a")
+        assert (found.columns, found.rows) == (("a", "rows"), (("x", 2),))
+
+
+def test_a_passed_check_shows_nothing(check: Callable[..., Report]) -> None:
+    """There is no sample without an offender, and none of a number."""
+    report = check("SELECT 1 AS a", [{"name": "a", "required": True}], [{"metric": "rowCount", "mustBe": 9}])
+    assert [one.sample for one in report.results] == [None] * len(report.results)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_as_many_rows_are_shown_as_are_asked_for(check: Callable[..., Report], rows: int) -> None:
+    """The number of rows is a setting, and none asks nothing."""
+    columns = [{"name": "a", "logicalType": "integer", "required": True}]
+    report = check("SELECT NULL::INTEGER AS a FROM range(9)", columns, sample_rows=rows)
+    shown = result(report, "required", "a").sample
+    assert (len(shown.rows) if shown else 0) == rows
+    assert len(report.datasets[0].statements) == (1 if rows == 0 else 2)
+
+
+def test_rare_offenders_share_one_statement(check: Callable[..., Report]) -> None:
+    """All rules that few rows break are illustrated by one statement; a frequent one has its own."""
+    columns = [{"name": name, "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}} for name in "abc"]
+    select = f"SELECT -(i = 1)::INTEGER AS a, -(i = 2)::INTEGER AS b, -1 AS c FROM range({RARE + 1}) r(i)"
+    report = check(select, columns)
+    assert [len(sample_of(report, "minimum", name).rows) for name in "abc"] == [1, 1, 5]
+    assert len(report.datasets[0].statements) == 3
+
+
+def test_a_cell_of_another_type_is_shown(tmp_path: Path) -> None:
+    """The sample of a type check shows the cells as they stand."""
+    (tmp_path / "t.csv").write_text("a\n1\nx\n")
+    report = check_contract(contract_of(odcs([{"name": "a", "logicalType": "integer"}])), source=str(tmp_path))
+    assert sample_of(report, "types").rows == (("x",),)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"\x00\xff", "00ff"),
+        ("x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
+        ([1, 2], "[1, 2]"),
+        (None, None),
+        (1.5, 1.5),
+        (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
+    ],
+    ids=str,
+)
+def test_a_cell_is_short_and_printable(value: Any, shown: Any) -> None:
+    """A cell is a scalar, or a text of what it is, cut where it is long."""
+    assert printable(value) == shown
+
+
+# --------------------------------------------------------------------------- what is never shown
+
+
+@pytest.mark.parametrize(
+    ("rule", "column"),
+    [
+        ("required", {"required": True}),
+        ("unique", {"unique": True}),
+        ("minLength", {"logicalTypeOptions": {"minLength": 99}}),
+        ("pattern", {"logicalTypeOptions": {"pattern": "^(?!hu.h)"}}),
+    ],
+)
+def test_sensitive_cells_are_masked(check: Callable[..., Report], rule: str, column: dict[str, Any]) -> None:
+    """A value of a sensitive column is in no sample, key or count; that it is NULL may be seen."""
+    select = "SELECT * FROM (VALUES ('hush'), ('hush'), (NULL)) v(a)"
+    report = check(select, [{"name": "a", "logicalType": "string", **column, **SECRET}])
+    cells = {cell for row in sample_of(report, rule, "a").rows for cell in row[:1]}
+    assert cells == ({None} if rule == "required" else {MASK})
+    assert "hush" not in told(report)
+
+
+def test_the_key_of_a_row_may_be_sensitive_too(check: Callable[..., Report]) -> None:
+    """A sensitive key is masked in the samples of all other columns."""
+    columns = [{**KEY, **SECRET}, {"name": "a", "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}}]
+    report = check("SELECT 4711 AS id, -1 AS a", columns)
+    assert sample_of(report, "minimum", "a").rows == ((MASK, -1),)
+
+
+def test_what_holds_a_sensitive_field_is_masked(check: Callable[..., Report]) -> None:
+    """A struct with a sensitive field is masked as a whole, whatever the case of the names."""
+    inner = {"name": "B", "logicalType": "string", **SECRET}
+    column = {"name": "A", "logicalType": "object", "properties": [inner], "unique": True}
+    report = check("SELECT {'b': 'hush'} AS a FROM range(2)", [column])
+    assert sample_of(report, "unique", "A").rows == ((MASK, 2),)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("SELECT MAX(a) FROM t", MASK),
+        ("SELECT MAX(day) FROM t", MASK),
+        ("SELECT COUNT(*) FROM t", 1),
+        ("SELECT a = 'x' FROM t", False),
+    ],
+)
+def test_what_a_query_returns_is_masked_unless_it_is_a_number(
+    check: Callable[..., Report], query: str, shown: Any
+) -> None:
+    """A text or date that a query returns may be a sensitive value; a number or a truth is shown."""
+    columns = [{"name": "a", "logicalType": "string", **SECRET}, {"name": "day", "logicalType": "date"}]
+    rules = [{"type": "sql", "query": query, "mustBe": "2000-01-01" if shown is MASK else 7, "id": "q"}]
+    report = check("SELECT 'hush' AS a, DATE '2001-02-03' AS day", columns, rules)
+    assert result(report, "q").measured == shown
+    assert "hush" not in told(report)
+    assert "2001" not in told(report)
+
+
+def test_a_database_error_does_not_tell_the_value(check: Callable[..., Report]) -> None:
+    """Databases quote what they stumble over; beside sensitive columns those words are masked."""
+    rule = {"id": "q", "type": "sql", "query": "SELECT SUM(CAST(a AS INTEGER)) FROM t", "mustBe": 0}
+    columns = [{"name": "a", "logicalType": "string", **SECRET}]
+    report = check("SELECT 'it''s ''hush'' 4711' AS a", columns, [rule])
+    found = result(report, "q")
+    assert found.status == "errored"
+    assert MASK in found.description
+    assert not {"hush", "4711", "it's"} & set(found.description.replace("'", " ").split())
+
+
+def test_a_reason_of_ours_is_not_masked(check: Callable[..., Report]) -> None:
+    """What is said before any value is read is said in full."""
+    columns = [{"name": "a", "logicalType": "string", **SECRET}, {"name": "gone", "required": True}]
+    report = check("SELECT 'x' AS a", columns)
+    assert "column 'gone' does not exist" in result(report, "required", "gone").description
+
+
+def test_the_newest_sensitive_moment_is_not_told(tmp_path: Path) -> None:
+    """Of a sensitive column that is promised to be fresh only the age is told."""
+    with sqlite3.connect(tmp_path / "x.sqlite") as database:
+        database.execute("CREATE TABLE t (at TIMESTAMP)")
+        database.execute("INSERT INTO t VALUES ('2001-02-03 04:05:06')")
+    database.close()
+    fresh = {"slaProperties": [{"property": "latency", "value": 1, "unit": "d", "element": "t.at"}]}
+    columns = [{"name": "at", "logicalType": "timestamp", **SECRET}]
+    report = check_contract(contract_of(odcs(columns, more=fresh)), source=f"sqlite:///{tmp_path}/x.sqlite")
+    [found] = [one for one in report.results if one.check.section == "sla"]
+    assert found.status == "failed", told(report)
+    assert "2001-02-03" not in found.description

@@ -19,8 +19,8 @@ demo: $(VENV)/.demo $(WAREHOUSE) $(DAGSTER_HOME)/dagster.yaml ## Build the demo 
 
 warehouse: $(WAREHOUSE) ## Build the demo warehouse only
 
-test: $(VENV)/.dev ## Run all tests
-	$(VENV)/bin/python -m pytest
+test: $(VENV)/.dev ## Run all tests (ARGS="-n 2" for two at a time)
+	$(VENV)/bin/python -m pytest $(ARGS)
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(VENV)/bin/ruff check .

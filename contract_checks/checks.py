@@ -110,7 +110,9 @@ class Settings:
     name leaves it deliberately unbound: nothing of it is checked, and that is reported. `metrics` are the names
     that functions are registered under; a promise about another name is not checked. `signatures` are the
     `MLmodel` files of models, by contract id and dataset name, whose signatures are compared. `type_mismatch`
-    says how bad a column of another type is; to OpenMetadata it is only worth a warning.
+    says how bad a column of another type is; to OpenMetadata it is only worth a warning. `allowed_paths` are the
+    folders and addresses in which a contract's own servers may find files; None leaves it to the caller's
+    default (Dagster: the working directory, and beside or above the contract; elsewhere: anywhere).
     """
 
     compatibility: Literal["superset", "exact", "subset"] | None = None
@@ -120,6 +122,7 @@ class Settings:
     metrics: frozenset[str] = frozenset()
     signatures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     type_mismatch: Severity = "error"
+    allowed_paths: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

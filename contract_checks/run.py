@@ -96,7 +96,7 @@ def check_contract(
         raise KeyError(f"{loaded.file} has no dataset {', '.join(sorted(missing))}")
     reason, where = "", None
     try:
-        where = resolve(loaded, server, source)
+        where = resolve(loaded, server, source, chosen_settings.allowed_paths)
     except SourceError as error:
         reason = str(error)
     reports = []

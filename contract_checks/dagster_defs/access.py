@@ -115,10 +115,12 @@ def _source(context: StepContext, contract: Contract, access: Access) -> Source:
     if access.source is not None:
         source = str(access.source) if isinstance(access.source, Path) else access.source
         return sources.resolve(contract, source=source)
+    allowed = access.settings.allowed_paths
+    allowed = sources.allowed_by_default(contract) if allowed is None else allowed
     if access.resource_key is not None:
         resource: ContractSources = getattr(context.resources, access.resource_key)
-        return resource.source_of(contract, access.server)
-    return sources.resolve(contract, server=access.server)
+        return resource.source_of(contract, access.server, allowed)
+    return sources.resolve(contract, server=access.server, allowed=allowed)
 
 
 def _complete(report: DatasetReport, plan: DatasetPlan, checks: Collection[str]) -> DatasetReport:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from dagster import Config, ConfigurableResource
 from pydantic import Field
 from sqlalchemy import make_url
@@ -42,11 +45,14 @@ class ContractSources(ConfigurableResource["ContractSources"]):
         default=None, description="URL, folder or file for contracts none of whose servers is listed in `urls`."
     )
 
-    def source_of(self, contract: Contract, server: str | None = None) -> Source:
+    def source_of(
+        self, contract: Contract, server: str | None = None, allowed: Sequence[str | Path] | None = None
+    ) -> Source:
         """The source of a contract's data, made anew.
 
         `server` names one of the contract's servers (or its environment). Without it, the only one is
-        taken, or of several the only one that this resource knows. Raises `SourceError`.
+        taken, or of several the only one that this resource knows. A server of the contract itself finds
+        files only below `allowed`, where that is given. Raises `SourceError`.
         """
         name = self._server_name(contract, server)
         if name is not None and name in self.urls:
@@ -54,7 +60,7 @@ class ContractSources(ConfigurableResource["ContractSources"]):
         elif self.default is not None and name not in self.credentials:
             source = sources.resolve(contract, source=self.default)
         else:
-            source = sources.resolve(contract, server=name)
+            source = sources.resolve(contract, server=name, allowed=allowed)
         known = self.credentials.get(name) if name is not None else None
         return _with_credentials(source, known) if known is not None else source
 

@@ -7,7 +7,7 @@ from contract_checks.sources.files import FileSource
 from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
 from contract_checks.sources.kafka import KafkaSource
 from contract_checks.sources.memory import FrameSource
-from contract_checks.sources.servers import resolve
+from contract_checks.sources.servers import allowed_by_default, resolve
 from contract_checks.sources.staging import StagedTable
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "Session",
     "Source",
     "StagedTable",
+    "allowed_by_default",
     "resolve",
 ]

@@ -84,6 +84,12 @@ def _select(contract: Contract, wanted: str | None) -> Server:
     return chosen[0]
 
 
+def allowed_by_default(contract: Contract) -> tuple[str, ...]:
+    """Where a contract that nobody vouches for may find files: near it, near the process, and at addresses."""
+    folder = Path(contract.file).resolve().parent
+    return (str(Path.cwd()), str(folder), str(folder.parent), "s3:", "gs:", "gcs:", "az:", "abfss:", "https:")
+
+
 def environment_name(server: str, what: str) -> str:
     """The environment variable for a server: `CONTRACT_CHECKS_PROD_DB_PASSWORD`."""
     return f"CONTRACT_CHECKS_{re.sub(r'[^A-Za-z0-9]', '_', server).upper()}_{what}"

@@ -87,9 +87,7 @@ def satisfied_categories(text: str, category: str, dialect: str) -> frozenset[Ca
     both objects. An integer is not a number, nor the other way round (a decision of this project).
     """
     parsed = parse_type(text, dialect)
-    categories: set[Category] = set()
-    if category in CATEGORIES and category != "unknown":
-        categories.add(category)
+    categories: set[Category] = {one for one in CATEGORIES if one == category and one != "unknown"}
     if parsed is None:
         return frozenset(categories)
     scale = [part.name for part in parsed.expressions[1:]]

@@ -131,12 +131,11 @@ def _excludes(one: Condition, other: Condition) -> str:
         lower, upper = (one, other) if one.operator in _LOWER else (other, one)
         if lower.operator in _LOWER and upper.operator in _UPPER and _empty_range(lower, upper):
             return f"no value is {lower.operator} {lower.limit} and {upper.operator} {upper.limit}"
-    for kind in (Length, Size):
-        if isinstance(one, kind) and isinstance(other, kind):
-            lows = [part.minimum for part in (one, other) if part.minimum is not None]
-            highs = [part.maximum for part in (one, other) if part.maximum is not None]
-            if lows and highs and max(lows) > min(highs):
-                return f"the minimum {max(lows)} is above the maximum {min(highs)}"
+    if isinstance(one, Length | Size) and isinstance(other, Length | Size) and type(one) is type(other):
+        lows = [part.minimum for part in (one, other) if part.minimum is not None]
+        highs = [part.maximum for part in (one, other) if part.maximum is not None]
+        if lows and highs and max(lows) > min(highs):
+            return f"the minimum {max(lows)} is above the maximum {min(highs)}"
     return ""
 
 

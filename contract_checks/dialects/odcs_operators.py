@@ -80,7 +80,8 @@ def _scalar(value: Any, notes: Notes, where: Path, number: bool) -> Scalar:
             return None
         notes.tolerate(f"the number '{value}' is written as a text", *where, hint="remove the quotes")
         return parsed
-    return value
+    read: Scalar = value
+    return read
 
 
 def _pair(value: Any, notes: Notes, where: Path) -> tuple[Scalar, Scalar] | None:

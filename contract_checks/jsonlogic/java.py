@@ -55,7 +55,7 @@ def _printed(value: Any, run: Run, size: list[int]) -> str:
     """A value as Java prints it, with the size of everything printed so far."""
     run.spend()
     if isinstance(value, list | dict):
-        opening, closing = "[]" if isinstance(value, list) else "{}"
+        opening, closing = ("[", "]") if isinstance(value, list) else ("{", "}")
         parts = (
             [_printed(item, run, size) for item in value]
             if isinstance(value, list)

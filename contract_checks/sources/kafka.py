@@ -260,7 +260,7 @@ class KafkaSession(DatabaseSession):
         columns = [FoundColumn(name, "JSON", "object") for name in names]
         columns += [FoundColumn(path[0], "JSON", "object", hidden=True) for path in hidden]
         relation = self._made(table, dataset, tuple(columns))
-        rejected = [*decoded.rejected, *(Rejected(*row) for row in bad)]
+        rejected = [*decoded.rejected, *(Rejected(int(row[0]), int(row[1]), str(row[2])) for row in bad)]
         return replace(relation, encoding="json", declared={**hidden, **relation.declared}), rejected
 
     def _typed(self, table: str, dataset: Dataset) -> Relation:

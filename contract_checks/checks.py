@@ -51,6 +51,7 @@ from contract_checks.model import (
     Thresholds,
     walk_columns,
 )
+from contract_checks.wording import count_text
 from contract_checks.wording import expected_text as expected_text
 
 MAX_NAME = 60
@@ -300,7 +301,9 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
     if expected and dataset.compatibility != "subset":
         named = tuple(one for one in expected if one.field[-1] not in EACH)
         checks.append(
-            _schema_check(dataset, "columns", ColumnsPresent(named), (Columns(),), f"{len(named)} columns present")
+            _schema_check(
+                dataset, "columns", ColumnsPresent(named), (Columns(),), f"{count_text(len(named), 'column')} present"
+            )
         )
     if expected and dataset.compatibility in ("exact", "subset"):
         checks.append(
@@ -310,7 +313,13 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
     if typed:
         metrics: tuple[Metric, ...] = (Columns(), *(UnparsedValues(one.field) for one in typed))
         checks.append(
-            _schema_check(dataset, "types", TypesMatch(typed), metrics, f"{len(typed)} columns of their type")
+            _schema_check(
+                dataset,
+                "types",
+                TypesMatch(typed),
+                metrics,
+                f"{count_text(len(typed), 'column')} of {'its' if len(typed) == 1 else 'their'} type",
+            )
         )
     for path, column in stored:
         checks += _column_checks(dataset, path, column)
@@ -565,17 +574,22 @@ def _content(check: Check) -> str:
     says = type(check.judgement).__name__ if whole else check.judgement
     # A word of its own on blocking tells two rules apart, and leaves the names of all others as they are.
     own = () if check.blocking is None else (check.blocking,)
-    return repr(_said((check.rule, check.column, says, check.metrics, check.severity, check.if_present, *own)))
+    return repr(said((check.rule, check.column, says, check.metrics, check.severity, check.if_present, *own)))
 
 
-def _said(value: object) -> object:
-    """A value as what was said of it: without places, and fields that keep their default, which may be new."""
+def said(value: object) -> object:
+    """A value as what was said of it: equal in every process and, for equal promises, in every version.
+
+    Places in files are left out, and so are fields that keep their default, which a later version may add.
+    """
+    if isinstance(value, Location):
+        return ""
     if is_dataclass(value) and not isinstance(value, type):
         stated = [one.name for one in fields(value) if one.repr and getattr(value, one.name) != one.default]
-        return (type(value).__name__, *((name, _said(getattr(value, name))) for name in stated))
+        return (type(value).__name__, *((name, said(getattr(value, name))) for name in stated))
     if isinstance(value, tuple):
-        return tuple(_said(one) for one in value)
-    return sorted(value) if isinstance(value, frozenset) else value
+        return tuple(said(one) for one in value)
+    return sorted((said(one) for one in value), key=repr) if isinstance(value, frozenset) else value
 
 
 def _hash(text: str) -> str:

@@ -108,6 +108,7 @@ def lint(paths: tuple[str, ...], strict: bool, as_json: bool) -> None:
 @click.option("--check", "checks", metavar="NAME", multiple=True, help="Only this check; may be repeated.")
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset; may be repeated.")
 @_json
+@click.option("--openmetadata", "for_openmetadata", is_flag=True, help="Print JSON as OpenMetadata keeps results.")
 def test(
     paths: tuple[str, ...],
     server: str | None,
@@ -115,6 +116,7 @@ def test(
     checks: tuple[str, ...],
     datasets: tuple[str, ...],
     as_json: bool,
+    for_openmetadata: bool,
 ) -> None:
     """Check data against contracts.
 
@@ -122,19 +124,22 @@ def test(
     only ever read.
     """
     wanted = ToTest(paths, server, source, checks, datasets)
+    if as_json and for_openmetadata:
+        raise click.UsageError("--json and --openmetadata are two forms of one result: choose one.")
+    document: FormatName | None = "openmetadata" if for_openmetadata else "json" if as_json else None
     bar = _Bar()
     results: list[Report | NotEvaluated] = []
     try:
         for result in run_test(wanted, bar):
             bar.clear()
-            _warn(result, as_json)
-            if not as_json:
+            _warn(result, document is not None)
+            if document is None:
                 _print(result, "text", after=bool(results))
             results.append(result)
     finally:
         bar.clear()  # it hides the cursor
-    if as_json:
-        _print(results[0] if _is_one_file(paths) else results, "json")
+    if document is not None:
+        _print(results[0] if _is_one_file(paths) else results, document)
     raise click.exceptions.Exit(max(result.exit_code for result in results))
 
 
@@ -309,9 +314,9 @@ def _is_one_file(paths: Sequence[str]) -> bool:
 def _print(what: Printable | Sequence[Printable], format_name: FormatName, after: bool = False) -> None:
     from contract_checks.reports import render
 
-    if format_name == "json":
+    if format_name in ("json", "openmetadata"):
         # JSON is UTF-8 whatever the terminal or the locale says.
-        click.echo(render(what, "json").encode())
+        click.echo(render(what, format_name).encode())
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     click.echo(("\n" if after else "") + render(what, "text", width))

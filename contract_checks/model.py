@@ -368,6 +368,15 @@ def declared_formats(dataset: Dataset) -> dict[FieldPath, str]:
     }
 
 
+def declared_zones(dataset: Dataset) -> dict[FieldPath, bool]:
+    """Whether a time zone is promised, or promised to be absent, for every field where one of them is."""
+    return {
+        path: column.type.with_timezone
+        for path, column in walk_columns(dataset.columns)
+        if column.type is not None and column.type.with_timezone is not None
+    }
+
+
 def exact_duration(duration: Duration) -> timedelta | None:
     """The duration as a `timedelta`, or None where only a calendar can tell (months, years)."""
     seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}.get(duration.unit)
@@ -381,13 +390,22 @@ def declared_categories(dataset: Dataset) -> dict[FieldPath, Category]:
     decides; a type that leaves it open is not in the result.
     """
     found: dict[FieldPath, Category] = {}
+    contradicted = set()
     for path, column in walk_columns(dataset.columns):
-        if column.type is None:
+        category = _one_category(column.type) if column.type is not None else None
+        if category is None:
             continue
-        if len(column.type.categories) == 1:
-            found[path] = next(iter(column.type.categories))
-            continue
-        by_word = category_of(column.type.native or column.type.text, "duckdb")
-        if by_word != "unknown" and (not column.type.categories or by_word in column.type.categories):
-            found[path] = by_word
-    return found
+        if found.get(path, category) != category:
+            contradicted.add(path)  # two properties of one name, which promise different things
+        found[path] = category
+    return {path: category for path, category in found.items() if path not in contradicted}
+
+
+def _one_category(declared: DeclaredType) -> Category | None:
+    if len(declared.categories) == 1:
+        return next(iter(declared.categories))
+    by_word = category_of(declared.native or declared.text, "duckdb")
+    if by_word == "date" and declared.native is None and "timestamp" in declared.categories:
+        return "timestamp"  # the date of ODCS 3.0: without types, a cell with a time of day is one, and a day too
+    known = by_word != "unknown" and (not declared.categories or by_word in declared.categories)
+    return by_word if known else None

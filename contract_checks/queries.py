@@ -183,6 +183,38 @@ def with_table(sql: str, dialect: str, old: tuple[str, ...], new: tuple[str, ...
     return re.sub(r"contract_hidden_(\d+)_", lambda match: kept[int(match[1])], tree.sql(dialect=dialect))
 
 
+_TELLS_NO_VALUE = (exp.Count, exp.Sum, exp.Avg, exp.Predicate, exp.Where, exp.Having, exp.Join, exp.Group, exp.Order)
+"""In these a column is counted, added up or compared, which does not tell one of its values."""
+
+
+def tells_a_value(sql: str, dialect: str, columns: frozenset[str]) -> bool:
+    """Whether what a query gives may be a value of one of `columns` (in lower case), as `MAX(salary)` is.
+
+    A count, a sum, an average or a comparison is none. Where that cannot be told, it may be one.
+    """
+    try:
+        tree = sqlglot.parse_one(sql, dialect=dialect)
+    except (SqlglotError, RecursionError):
+        return True
+    outer = tree.find(exp.Select)
+    if outer is None:
+        return True
+    given = [node for part in outer.expressions for node in part.find_all(exp.Column, exp.Subquery, exp.Star)]
+    if not any(_is_given(node) for node in given):
+        return False
+    told = (node for node in tree.find_all(exp.Column) if _is_given(node))
+    return any(node.name.lower() in columns for node in told) or _gives_all(tree)
+
+
+def _is_given(node: exp.Expr) -> bool:
+    return node.find_ancestor(*_TELLS_NO_VALUE) is None
+
+
+def _gives_all(tree: exp.Expr) -> bool:
+    """Whether a `*` stands for columns that are not named."""
+    return any(_is_given(star) for star in tree.find_all(exp.Star))
+
+
 def _function_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return str(node.name).lower().rpartition(".")[2]

@@ -14,6 +14,7 @@ from contract_checks.ages import out_of_force
 from contract_checks.checks import Check, DatasetPlan, SemanticJudgement, Settings, plan
 from contract_checks.dialects import load
 from contract_checks.dialects.engines import NO_ENGINES, Engines
+from contract_checks.dialects.openmetadata_entity import NO_DATA
 from contract_checks.errors import SourceError
 from contract_checks.functions import NO_FUNCTIONS, MetricFunctions, at_moment, measure_beyond
 from contract_checks.judging import errored, judge
@@ -42,16 +43,12 @@ from contract_checks.results import CheckResult, DatasetReport, Report
 from contract_checks.sampling import explain
 from contract_checks.scans import compile_scans, query_is_scoped
 from contract_checks.semantics import BY_DEFAULT, CatalogueMetadata, MetadataProvider, evaluate, with_catalogue
+from contract_checks.shapes import of_documents
 from contract_checks.sources import MissingTableError, QueryError, Session, Source, resolve
 from contract_checks.sql import Relation, Unmeasurable, scoped, sql_for
 
 SAMPLE_ROWS = 5
 """How many offending rows a failed check shows."""
-NO_DATA = frozenset(
-    ("dataProduct", "database", "databaseSchema", "storedProcedure", "dashboard", "chart", "pipeline", "searchIndex",
-     "apiCollection", "api", "apiService", "metric", "directory")
-)  # fmt: skip
-"""Types of assets that have no rows: only their metadata can be checked, and no catalogue knows it."""
 WHOLE_TABLE = "whole table"
 """The scope of a result that looked at all rows although a part of them was asked for."""
 
@@ -155,6 +152,8 @@ def check_dataset(
     with source.session(plan.siblings or (plan.dataset,)) as session:
         try:
             relation = session.relation(plan.dataset)
+            if relation.encoding == "json":
+                selected = of_documents(selected, plan.dataset)
             if rows is None:
                 results, row_count = _evaluate(selected, plan, relation, session, moment, sample_rows, metrics)
             else:

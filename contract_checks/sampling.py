@@ -36,6 +36,7 @@ from contract_checks.metrics import (
     field_text,
 )
 from contract_checks.model import AgeLimit, Dataset, walk_columns
+from contract_checks.queries import tells_a_value
 from contract_checks.results import CheckResult
 from contract_checks.scans import SampleScan, sample_scan, shown_field
 from contract_checks.sources import Session
@@ -68,7 +69,10 @@ def explain(
     failed = {id(result): metric for result in results if (metric := _offending(result, measurements)) is not None}
     samples = _samples(dict.fromkeys(failed.values()), measurements, dataset, relation, session, rows, hidden)
     return tuple(
-        replace(_masked(result, hidden), sample=samples.get(failed[id(result)]) if id(result) in failed else None)
+        replace(
+            _masked(result, hidden, relation.dialect),
+            sample=samples.get(failed[id(result)]) if id(result) in failed else None,
+        )
         for result in results
     )
 
@@ -85,7 +89,7 @@ def _is_hidden(field: FieldPath, hidden: frozenset[FieldPath]) -> bool:
     return any(own[: len(path)] == path or path[: len(own)] == own for path in folded)
 
 
-def _masked(result: CheckResult, hidden: frozenset[FieldPath]) -> CheckResult:
+def _masked(result: CheckResult, hidden: frozenset[FieldPath], dialect: str) -> CheckResult:
     if not hidden or not result.check.metrics:
         return result
     if result.status == "errored":
@@ -94,8 +98,12 @@ def _masked(result: CheckResult, hidden: frozenset[FieldPath]) -> CheckResult:
     if isinstance(metric, Aggregate) and metric.function in ("min", "max") and _is_hidden(metric.field, hidden):
         if isinstance(result.check.judgement, AgeLimit):
             return replace(result, description=re.sub(r"\(.*\)", f"({MASK})", result.description))
-    elif not isinstance(metric, Query) or isinstance(result.measured, bool | int | float | Decimal | None):
+    elif not isinstance(metric, Query) or isinstance(result.measured, bool | None):
         return result
+    elif isinstance(result.measured, int | float | Decimal):
+        names = frozenset(part.lower() for path in hidden for part in path)
+        if metric.result == "rows" or not tells_a_value(result.sql or "", dialect, names):
+            return result
     shown = show(result.measured)
     return replace(result, measured=MASK, description=result.description.replace(shown, MASK, 1))
 

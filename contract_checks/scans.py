@@ -63,7 +63,8 @@ class Scan:
     `aggregate`: one row, cell i answers metric i. `duplicates`: a few rows (key…, its rows, all keys, all
     rows). `orphans`: a few rows (key…, all rows).
     `query`: the user's own one cell. `values`: rows (value, how often), to be judged in
-    Python by `condition`. `tally`: rows from which `tallies` works out the number.
+    Python by `condition`. `tally`: rows from which `tallies` works out the number, or
+    the newest or oldest moment of texts in the format of `condition`.
     """
 
     kind: Kind
@@ -138,7 +139,7 @@ def _fused(
     except NeedsValues as asked:
         if isinstance(metric, Aggregate):
             ask = comparisons.median_sql if metric.function == "median" else comparisons.values_sql
-            scans.append(Scan("tally", ask(metric, relation, sql), (metric,)))
+            scans.append(Scan("tally", ask(metric, relation, sql), (metric,), asked.condition))
             return []
         scans.append(_values_scan(metric, asked.condition, relation, sql))
         return []

@@ -14,12 +14,48 @@ from contract_checks.datatypes import (
     satisfied_categories,
     struct_fields,
 )
-from contract_checks.metrics import EACH, Columns, FieldPath, Measurement, Measurements, UnparsedValues, field_text
+from contract_checks.metrics import (
+    EACH,
+    Aggregate,
+    Columns,
+    DuplicateKeys,
+    FieldPath,
+    Measurement,
+    Measurements,
+    OrphanKeys,
+    UnparsedValues,
+    Violations,
+    field_text,
+)
+from contract_checks.model import Dataset, DeclaredType, walk_columns
 from contract_checks.native_types import same_native_type
 from contract_checks.results import CheckResult, Detail
 from contract_checks.sql import Relation
 from contract_checks.sql.sqlite import UNBOUND
 from contract_checks.wording import all_text, count_text
+
+
+def of_documents(checks: Sequence[Check], dataset: Dataset) -> tuple[Check, ...]:
+    """The checks as they are of JSON documents, which leave out a property that is not required.
+
+    Such a property counts as there, and what is promised of its values is skipped where no document has it.
+    """
+    optional: set[FieldPath] = set()
+    for path, column in walk_columns(dataset.columns):
+        free = not column.required and column.primary_key is None and not any(each in path for each in EACH)
+        if column.optional or free or any(path[:length] in optional for length in range(1, len(path))):
+            optional.add(path)
+    return tuple(_of_documents(check, optional) for check in checks)
+
+
+def _of_documents(check: Check, optional: set[FieldPath]) -> Check:
+    if isinstance(check.judgement, ColumnsPresent):
+        columns = tuple(replace(one, optional=one.field in optional) for one in check.judgement.columns)
+        return replace(check, judgement=ColumnsPresent(columns))
+    concerned: tuple[FieldPath, ...] = ()
+    if check.metrics and isinstance(metric := check.metrics[0], Violations | Aggregate | DuplicateKeys | OrphanKeys):
+        concerned = metric.fields if isinstance(metric, DuplicateKeys | OrphanKeys) else (metric.field,)
+    return replace(check, if_present=True) if any(path in optional for path in concerned) else check
 
 
 def columns_present(check: Check, judgement: ColumnsPresent, relation: Relation) -> CheckResult:
@@ -30,11 +66,14 @@ def columns_present(check: Check, judgement: ColumnsPresent, relation: Relation)
         ok = there or column.optional
         details.append(Detail(field_text(column.field), "present", "present" if there else "missing", ok))
     missing = [one.column for one in details if not one.ok]
-    sentence = (
-        f"{count_text(len(missing), 'column')} missing: {', '.join(missing)}; expected {check.expected}."
-        if missing
-        else f"{all_text(len(details), 'promised column')} there."
-    )
+    absent = [one.column for one in details if one.ok and one.found == "missing"]
+    if missing:
+        sentence = f"{count_text(len(missing), 'column')} missing: {', '.join(missing)}; expected {check.expected}."
+    elif absent:
+        verb = "is" if len(absent) == 1 else "are"
+        sentence = f"Every column that must be there is; {', '.join(absent)} may be absent, and {verb}."
+    else:
+        sentence = f"{all_text(len(details), 'promised column')} there."
     return _schema_result(check, details, sentence, len(missing))
 
 
@@ -112,7 +151,7 @@ def types_match(check: Check, judgement: TypesMatch, measurements: Measurements,
             unknown.append(f"{name}: {found}")
         if verdict is False and measurement is not None and measurement.error is None:
             rows += int(measurement.value or 0)
-        details.append(Detail(name, column.type.text, found, verdict is True))
+        details.append(Detail(name, _promised(column.type), found, verdict is True))
     if not details:
         return CheckResult(check, "skipped", "Skipped: none of the columns is there.", answered_by="catalogue")
     wrong = [one for one in details if not one.ok and not any(text.startswith(f"{one.column}: ") for text in unknown)]
@@ -136,6 +175,13 @@ def types_match(check: Check, judgement: TypesMatch, measurements: Measurements,
     return common
 
 
+def _promised(declared: DeclaredType) -> str:
+    """A declared type in words."""
+    if declared.with_timezone is None:
+        return declared.text
+    return f"{declared.text} with{'' if declared.with_timezone else 'out'} a time zone"
+
+
 def _type_verdict(
     column: ExpectedColumn, measurement: Measurement | None, relation: Relation
 ) -> tuple[bool | None, str]:
@@ -147,7 +193,7 @@ def _type_verdict(
     if measurement.error is not None:
         return None, measurement.error
     unparsed = int(measurement.value or 0)
-    cells = f"{count_text(unparsed, 'cell')} that {'are' if unparsed != 1 else 'is'} no {declared.text}"
+    cells = f"{count_text(unparsed, 'cell')} that {'are' if unparsed != 1 else 'is'} no {_promised(declared)}"
     if relation.encoding != "native":
         if column.field not in relation.declared:
             return None, f"nobody can tell whether text is {declared.text}"
@@ -209,7 +255,12 @@ def _native_verdict(column: ExpectedColumn, native: str, category: str, dialect:
             by_category = None if category == "unknown" else False
     by_native = same_native_type(declared.native, native, dialect) if declared.native else None
     zoned = declared.with_timezone
-    if zoned is not None and category in ("timestamp", "time") and has_timezone(native, dialect) != zoned:
+    if (
+        zoned is not None
+        and dialect != "sqlite"
+        and category in ("timestamp", "time")
+        and has_timezone(native, dialect) != zoned
+    ):
         return False
     verdicts: Iterable[bool] = [one for one in (by_category, by_native) if one is not None]
     if declared.categories and by_category is None and by_native is not True:

@@ -12,7 +12,7 @@ import binascii
 import ipaddress
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -41,6 +41,8 @@ CLOCK_SHAPE = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?"
 OFFSET_SHAPE = r"( ?([zZ]|[+-][0-9]{2}(:?[0-9]{2})?))?"
 TIMESTAMP_SHAPE = f"{DATE_SHAPE}([T ]{CLOCK_SHAPE}{OFFSET_SHAPE})?"
 """What text must look like to be a date, a time of day, its offset, a timestamp, wherever cells have no types."""
+STATED_OFFSET = r":[0-9.]+ ?([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)$"
+"""How a time or timestamp ends that states its time zone."""
 
 ISO_8601 = "ISO 8601"
 """The format of text-stored dates and times that declare none (ODCS, logicalTypeOptions)."""
@@ -97,6 +99,21 @@ def moment_of(text: str, format: str) -> date | datetime | time | None:
             except ValueError:
                 continue
     return None
+
+
+def extreme_moment(texts: Iterable[str], format: str, newest: bool) -> date | datetime | None:
+    """The newest or oldest moment that texts name by a JDK pattern; those that name none are left out.
+
+    None when there are no texts. Raises `ValueError` when there are, and none of them names a day.
+    """
+    said = list(texts)
+    moments = [moment for text in said if (moment := moment_of(text, format)) is not None]
+    days = [moment for moment in moments if not isinstance(moment, time)]
+    if said and not days:
+        raise ValueError(f"none of the texts is a day or moment in the format `{format}`")
+    if not days:
+        return None
+    return (max if newest else min)(days, key=lambda day: _zoned(day, ZoneInfo("UTC")))
 
 
 def _moment_out_of_bound(bound: Bound, moment: date | datetime | time) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from datetime import time
 
 from contract_checks.model import AgeLimit, DateLimit, Requirement
@@ -41,6 +43,13 @@ def expected_text(requirement: Requirement) -> str:
 def count_text(count: int, noun: str) -> str:
     """`1 row`, `1,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'orders'?)` where one of the known words is almost `word`; else empty."""
+    by_folded = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.7)
+    return f" (did you mean '{by_folded[close[0]]}'?)" if close else ""
 
 
 def all_text(count: int, noun: str) -> str:

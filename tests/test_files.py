@@ -260,3 +260,27 @@ def test_a_store_without_its_extension_says_what_to_install() -> None:
     report = check_contract(contract_of(odcs(COLUMNS, servers=[server])))
     assert {one.status for one in report.results} == {"errored"}
     assert "duckdb -c 'INSTALL httpfs'" in report.results[0].description
+
+
+def test_a_document_may_leave_out_what_is_not_required(tmp_path: Path) -> None:
+    """In JSON files a property that is neither required nor a key may be absent from every document."""
+    (tmp_path / "t.json").write_text('{"id": 1}\n{"id": 2}\n')
+    properties = """
+    - {name: id, logicalType: integer, primaryKey: true}
+    - {name: note, logicalType: string, unique: true, logicalTypeOptions: {minLength: 2}}
+    - {name: place, logicalType: object, properties: [{name: zip, logicalType: string, required: true}]}
+    """
+    kept = check_contract(contract_of(odcs(properties)), source=str(tmp_path))
+
+    assert kept.exit_code == 0, told(kept)
+    assert result(kept, "columns").description == (
+        "Every column that must be there is; note, place, place.zip may be absent, and are."
+    )
+    assert {one.check.rule for one in kept.results if one.status == "skipped"} == {"unique", "minLength", "required"}
+
+    for promise in ("required: true", "primaryKey: true"):
+        broken = check_contract(
+            contract_of(odcs(f"{properties}\n    - {{name: other, logicalType: string, {promise}}}")),
+            source=str(tmp_path),
+        )
+        assert result(broken, "columns").status == "failed", told(broken)

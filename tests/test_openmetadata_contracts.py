@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from builders import contract_of, result
+from builders import contract_of, odcs, result
 from databases import SHARED, Put
 
 from contract_checks.checks import Settings
@@ -210,3 +210,47 @@ def test_folders_of_published_files_load_without_a_defect(folder: str) -> None:
     assert not [str(one) for one in problems if "could not be read" in one.message]
     assert all(problem.location.line >= 1 for problem in problems)
     assert loaded.contracts or problems
+
+
+# --------------------------------------------------------------------------- ODCS rules for this engine
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"),
+    [
+        (
+            {"testDefinition": "columnValuesToBeBetween", "parameterValues": [{"name": "maxValue", "value": "3"}]},
+            "passed",
+        ),
+        ({"testDefinition": {"name": "columnValuesToBeNotNull"}, "parameterValues": []}, "failed"),
+        ({"testDefinition": "columnValuesToBeNotNull", "parameterValues": {"threshold": 1}}, "passed"),
+    ],
+)
+def test_an_odcs_rule_may_name_a_test_definition(payload: dict[str, Any], status: str, put: Put) -> None:
+    """A rule that OpenMetadata exported as `engine: openmetadata` is its test definition."""
+    rule = {"id": "r", "type": "custom", "engine": "openmetadata", "implementation": json.dumps(payload)}
+    made = contract_of(odcs([{"name": "a", "logicalType": "integer", "quality": [rule]}]))
+    report = check_contract(made, source=put("duckdb", "SELECT 1 AS a UNION ALL SELECT NULL"))
+    assert result(report, "r", "a").status == status
+
+
+def test_a_definition_that_is_unknown_is_not_checked() -> None:
+    """What no definition is called is listed with the reason."""
+    rule = {"type": "custom", "engine": "openmetadata", "implementation": '{"testDefinition": "madeUp"}'}
+    made = contract_of(odcs([{"name": "a", "quality": [rule]}]))
+    assert any("'madeUp' is not known" in one.reason for one in made.datasets[0].not_checked)
+
+
+# --------------------------------------------------------------------------- assets without data
+
+
+def test_an_asset_without_rows_is_judged_by_its_metadata() -> None:
+    """Rules about a dashboard need no table, nor a source that has it."""
+    rule = '{"==": [{"var": "name"}, "sales"]}'
+    text = (
+        "name: c\nentityStatus: Approved\nentity: {type: dashboard, fullyQualifiedName: bi.sales}\n"
+        f"semantics: [{{name: named, description: It is named, enabled: true, rule: '{rule}'}}]\n"
+    )
+    for source in ("duckdb://", "duckdb:////nowhere/at/all.duckdb"):
+        report = check_contract(contract_of(text), source=source)
+        assert [one.status for one in report.results] == ["passed"]

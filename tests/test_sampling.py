@@ -154,13 +154,38 @@ def test_what_holds_a_sensitive_field_is_masked(check: Callable[..., Report]) ->
 def test_what_a_query_returns_is_masked_unless_it_is_a_number(
     check: Callable[..., Report], query: str, shown: Any
 ) -> None:
-    """A text or date that a query returns may be a sensitive value; a number or a truth is shown."""
+    """A text or date that a query returns may be a sensitive value; a count or a truth is shown."""
     columns = [{"name": "a", "logicalType": "string", **SECRET}, {"name": "day", "logicalType": "date"}]
     rules = [{"type": "sql", "query": query, "mustBe": "2000-01-01" if shown is MASK else 7, "id": "q"}]
     report = check("SELECT 'hush' AS a, DATE '2001-02-03' AS day", columns, rules)
     assert result(report, "q").measured == shown
     assert "hush" not in told(report)
     assert "2001" not in told(report)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("SELECT MAX(pay) FROM t", MASK),
+        ("SELECT pay FROM t", MASK),
+        ("SELECT MAX(p) FROM (SELECT Pay AS p FROM t) AS x", MASK),
+        ("SELECT (SELECT MIN(pay) FROM t)", MASK),
+        ("WITH x AS (SELECT * FROM t) SELECT MAX(pay) + 1 FROM x", MASK),
+        ("SELECT COUNT(*) FROM t WHERE pay > 5", 1),
+        ("SELECT COUNT(*) FROM (SELECT pay FROM t GROUP BY pay HAVING COUNT(*) > 1) AS twice", 0),
+        ("SELECT SUM(CASE WHEN pay > 5 THEN 1 ELSE 0 END) * 100 / COUNT(pay) FROM t", 100),
+        ("SELECT MAX(CASE WHEN pay > 5 THEN 1 END) FROM t", 1),
+        ("SELECT MAX(bonus) FROM t", 3),
+        ("SELECT COUNT(DISTINCT pay) FROM t", 1),
+    ],
+)
+def test_a_number_is_masked_where_it_is_a_sensitive_value(check: Callable[..., Report], query: str, shown: Any) -> None:
+    """A query that gives a value of a sensitive column, not a count, sum or comparison of them, does not tell it."""
+    columns = [{"name": "pay", "logicalType": "integer", **SECRET}, {"name": "bonus", "logicalType": "integer"}]
+    rules = [{"type": "sql", "query": query, "mustBe": 77, "id": "q"}]
+    report = check("SELECT 777111 AS pay, 3 AS bonus", columns, rules)
+    assert result(report, "q").measured == shown, told(report)
+    assert "777" not in told(report).replace(",", "")
 
 
 def test_a_database_error_does_not_tell_the_value(check: Callable[..., Report]) -> None:

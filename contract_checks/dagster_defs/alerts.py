@@ -26,6 +26,7 @@ from dagster import (
 )
 
 from contract_checks.dagster_defs.assets import BuiltDataset
+from contract_checks.dagster_defs.broken import CHECK, Broken
 from contract_checks.model import Section, Severity
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Alerts:
             (`team:sales`, `a@b.c`).
         severities: What is told of: promises of severity `error`, of `warning`, or both.
         sections: Only promises of these sections; None for all.
-        only_owners: Only contracts of these owners; None for all.
+        only_owners: Only contracts of these owners, and files of which nobody can tell whose they are; None for all.
         recovery: Whether it is told, too, when a promise is kept again.
         interval: Seconds between two looks.
     """
@@ -85,6 +86,20 @@ class Watched:
     partitioned: bool = False
 
 
+@dataclass(frozen=True)
+class Unusable:
+    """A contract that cannot be used: its red asset, what is wrong, and who is told."""
+
+    asset: str
+    text: str
+    recipients: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The asset's only check, which needs no run to be known as broken."""
+        return f"{self.asset}:{CHECK}"
+
+
 def watched(built: Iterable[BuiltDataset], alerts: Alerts) -> dict[AssetCheckKey, Watched]:
     """The checks of datasets that the settings are about."""
     found = {}
@@ -92,22 +107,44 @@ def watched(built: Iterable[BuiltDataset], alerts: Alerts) -> dict[AssetCheckKey
         owners = dataset.spec.owners
         if alerts.only_owners is not None and not set(owners) & set(alerts.only_owners):
             continue
-        recipients = ([EVERYBODY] if alerts.urls else []) + [one for one in owners if one in alerts.owners]
+        recipients = _recipients(owners, alerts)
         for one in dataset.checks:
             wanted = alerts.sections is None or one.check.section in alerts.sections
             if recipients and wanted and one.check.severity in alerts.severities:
-                found[one.spec.key] = Watched(one.check.section, tuple(recipients), dataset.partitions is not None)
+                found[one.spec.key] = Watched(one.check.section, recipients, dataset.partitions is not None)
     return found
 
 
-def alert_sensor(checks: Mapping[AssetCheckKey, Watched], alerts: Alerts, name: str) -> SensorDefinition:
-    """The sensor that tells of checks. Raises `ImportError` with the line to install, where apprise is missing."""
+def unusable(broken: Iterable[Broken], alerts: Alerts) -> tuple[Unusable, ...]:
+    """The contracts that cannot be used and that the settings are about: of every section, and of severity error."""
+    return tuple(
+        Unusable(one.key.to_user_string(), one.text, recipients)
+        for one in broken
+        if "error" in alerts.severities
+        and (alerts.only_owners is None or not one.owners or set(one.owners) & set(alerts.only_owners))
+        and (recipients := _recipients(one.owners, alerts))
+    )
+
+
+def _recipients(owners: Iterable[str], alerts: Alerts) -> tuple[str, ...]:
+    return (*([EVERYBODY] if alerts.urls else []), *(one for one in owners if one in alerts.owners))
+
+
+def alert_sensor(
+    checks: Mapping[AssetCheckKey, Watched], alerts: Alerts, name: str, red: Sequence[Unusable] = ()
+) -> SensorDefinition:
+    """The sensor that tells of checks, and of contracts that cannot be used (`red`).
+
+    Raises `ImportError` with the line to install, where apprise is missing.
+    """
     _apprise()
 
     def tick(context: SensorEvaluationContext) -> SkipReason:
         told = Told.read(context.cursor)
         state = _state(context.instance, told or Told(), checks)
         broken, news = _news(told or Told(), state, checks, alerts)
+        broken |= {one.name for one in red}
+        news += _news_of_files(told or Told(), red, checks, alerts)
         if told is None:
             # What was broken before anybody asked is no news.
             context.update_cursor(Told(broken, (), state.seen).text())
@@ -229,6 +266,33 @@ def _news(
         if (own := [one for one in evaluations if recipient in checks[one.asset_check_key].recipients])
     ]
     return frozenset(broken), messages
+
+
+def _news_of_files(
+    told: Told, red: Sequence[Unusable], checks: Mapping[AssetCheckKey, Watched], alerts: Alerts
+) -> list[Message]:
+    """What has to be told of contracts that cannot be used, or can be again."""
+    messages = [
+        Message(recipient, f"{one.asset}: the contract cannot be used", one.text, "broken")
+        for one in red
+        if one.name not in told.broken
+        for recipient in one.recipients
+    ]
+    for name in sorted(told.broken - {one.name for one in red}) if alerts.recovery else ():
+        asset, _, check = name.rpartition(":")
+        if check == CHECK:
+            own = {
+                to: None
+                for key, one in checks.items()
+                if key.asset_key.to_user_string() == asset
+                for to in one.recipients
+            }
+            text = "It has been mended or taken away."
+            messages += [
+                Message(recipient, f"{asset}: the contract is no longer broken", text, "kept")
+                for recipient in own or _recipients((), alerts)
+            ]
+    return messages
 
 
 def _name(evaluation: AssetCheckEvaluation) -> str:

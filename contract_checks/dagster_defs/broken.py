@@ -33,13 +33,15 @@ _LISTED = 40
 class Broken:
     """A contract file, or a dataset of one, that cannot become an asset of its own making.
 
-    `contract` is there if the file could be read.
+    `contract` is there if the file could be read, `owners` if it got so far that they are known as Dagster
+    takes them.
     """
 
     key: AssetKey
     file: str
     problems: tuple[Problem, ...]
     contract: Contract | None = None
+    owners: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -69,6 +71,7 @@ def broken_asset(broken: Broken, op_name: str, blocks: bool) -> AssetsDefinition
                 group_name=GROUP,
                 kinds={"contract", "broken"},
                 description=broken.text,
+                owners=broken.owners,
             )
         ],
         check_specs=[

@@ -191,6 +191,12 @@ class ContractsComponent(Component, Resolvable):
             "type needs its own."
         ),
     ] = "contract"
+    group_by: Annotated[
+        Literal["column", "section"] | None,
+        Resolver.default(
+            description="For very wide tables: one check of Dagster for all rules of a `column`, or of a `section`."
+        ),
+    ] = None
     translation: Annotated[
         TranslationFn[ContractDatasetData] | None,
         TranslationFnResolver(
@@ -223,6 +229,7 @@ class ContractsComponent(Component, Resolvable):
             retries=self.retries,
             name=self.name,
             partitions=ByCadence(self.partitions_from) if self.partitions_from else None,
+            group_by=self.group_by,
         )
 
     def _on_broken(self) -> OnBroken:

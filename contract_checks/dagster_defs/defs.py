@@ -27,7 +27,7 @@ from contract_checks import dialects
 from contract_checks.checks import Settings, slug
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, SourceLike, source_kind
-from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, watched
+from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, unusable, watched
 from contract_checks.dagster_defs.assets import BuiltDataset, Publish, asset_of, contract_checks_of
 from contract_checks.dagster_defs.broken import broken_asset
 from contract_checks.dagster_defs.cadence import Recurrence
@@ -135,7 +135,8 @@ def build_definitions(
             with a table of their results. Default: a check for each rule.
         metadata: What rules about metadata see (see `contract_checks.semantics`); by default what the contract
             itself and the catalogue of its data say.
-        alerts: Who is told when a promise breaks; a sensor `contract_alerts` sees to it. Nobody by default.
+        alerts: Who is told when a promise breaks, or a contract cannot be used; a sensor `contract_alerts` sees
+            to it. Nobody by default.
         incidents: How incidents are kept, which broken promises open where their contract says so; a sensor
             `contract_incidents` sees to it. By default none are.
 
@@ -176,7 +177,10 @@ def build_definitions(
 def _sensors(
     translated: Translated, name: str, alerts: Alerts | None, incidents: Incidents | None
 ) -> list[SensorDefinition]:
-    sensors = [alert_sensor(watched(translated.built, alerts), alerts, f"{name}_alerts")] if alerts else []
+    sensors = []
+    if alerts:
+        red = unusable(translated.broken, alerts)
+        sensors.append(alert_sensor(watched(translated.built, alerts), alerts, f"{name}_alerts", red))
     if incidents is not None:
         sensors.append(incident_sensor(open_incidents(translated.built, incidents), incidents, f"{name}_incidents"))
     return sensors

@@ -136,7 +136,8 @@ def incident_sensor(checks: Mapping[AssetCheckKey, Watched], settings: Incidents
         for event, incident in steps:
             context.instance.report_runless_asset_event(_observation(event, incident))
         lines = [*memory.lines, *(_line(event, incident) for event, incident in steps)]
-        messages = [*memory.pending, *(one for step in steps for one in _messages(*step, checks))]
+        told = EVERYBODY if settings.urls else ""
+        messages = [*memory.pending, *(one for step in steps for one in _messages(*step, checks, told))]
         unwritten = _write(lines, settings, context)
         pending = _send(messages, settings, context)
         context.update_cursor(replace(memory, lines=tuple(unwritten), pending=tuple(pending)).text())
@@ -253,7 +254,8 @@ def _followed(
     known = {key.to_user_string() for key in checks}
     still = {name: one for name, one in memory.open.items() if f"{one.asset}:{one.check}" in known}
     seen = dict(memory.seen)
-    steps: list[tuple[Event, Incident]] = []
+    closed = [one for name, one in memory.open.items() if name not in still]
+    steps: list[tuple[Event, Incident]] = [("resolved", _closed(one)) for one in closed]
     for one in evaluated:
         key = one.evaluation.asset_check_key
         seen[key.to_user_string()] = one.id
@@ -287,6 +289,13 @@ def _updated(before: Incident, one: _Evaluated) -> Incident:
     )
 
 
+def _closed(before: Incident) -> Incident:
+    """An incident of a promise that is not there any more, or may not open one any more."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    text = "Closed: the contract does not promise it any more, or wants no incidents any more."
+    return replace(before, updated_at=now, resolved_at=now, description=text)
+
+
 def _is_broken(evaluation: AssetCheckEvaluation, rules: frozenset[str]) -> bool | None:
     """Whether a promise that opens incidents is broken; None where that was not evaluated."""
     if _text(evaluation, "outcome") in ("errored", "skipped"):
@@ -296,8 +305,7 @@ def _is_broken(evaluation: AssetCheckEvaluation, rules: frozenset[str]) -> bool 
         # A check for several rules: only some of them may open an incident.
         verdicts = {str(row.data.get("rule")): str(row.data.get("verdict")) for row in getattr(listed, "records", ())}
         own = {verdicts[rule] for rule in rules if rule in verdicts}
-        if own:
-            return True if "failed" in own else None if "errored" in own else False
+        return True if "failed" in own else None if "errored" in own or not own else False
     return not evaluation.passed
 
 
@@ -339,7 +347,9 @@ def _write(lines: Sequence[str], settings: Incidents, context: SensorEvaluationC
     return ()
 
 
-def _messages(event: Event, incident: Incident, checks: Mapping[AssetCheckKey, Watched]) -> list[Message]:
+def _messages(
+    event: Event, incident: Incident, checks: Mapping[AssetCheckKey, Watched], otherwise: str
+) -> list[Message]:
     if event == "updated":
         return []
     key = AssetCheckKey(AssetKey.from_user_string(incident.asset), incident.check)
@@ -348,7 +358,7 @@ def _messages(event: Event, incident: Incident, checks: Mapping[AssetCheckKey, W
     body = f"{incident.description}\n{incident.contract}\nIncident {incident.id}, opened {incident.opened_at}"
     return [
         Message(recipient, title, body, "broken" if event == "opened" else "kept")
-        for recipient in checks[key].recipients
+        for recipient in (checks[key].recipients if key in checks else [otherwise] if otherwise else ())
     ]
 
 

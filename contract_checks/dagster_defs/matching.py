@@ -8,11 +8,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dagster import AssetCheckKey, AssetCheckSpec, AssetKey, AssetSpec, Definitions, PreviewWarning
+from dagster import (
+    AssetCheckKey,
+    AssetCheckSpec,
+    AssetKey,
+    AssetSpec,
+    DefaultScheduleStatus,
+    Definitions,
+    PreviewWarning,
+)
 
+from contract_checks.checks import Settings
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, SourceLike
-from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, watched
+from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, unusable, watched
 from contract_checks.dagster_defs.assets import BuiltDataset, contract_checks_of
 from contract_checks.dagster_defs.broken import GROUP, Broken, broken_asset
 from contract_checks.dagster_defs.choices import asset_key
@@ -22,6 +31,7 @@ from contract_checks.dagster_defs.loading import Contracts, gather
 from contract_checks.dagster_defs.partitions import PartitionSettings
 from contract_checks.dagster_defs.resource import RESOURCE_KEY, ContractSources
 from contract_checks.dagster_defs.specs import translate
+from contract_checks.dagster_defs.timetable import schedules_of_checks
 from contract_checks.dagster_defs.translator import (
     Blocking,
     ContractCheckData,
@@ -30,7 +40,9 @@ from contract_checks.dagster_defs.translator import (
     known_blocking,
     place,
 )
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.errors import Problem
+from contract_checks.functions import NO_FUNCTIONS, MetricFunctions
 from contract_checks.model import Dataset
 from contract_checks.semantics import MetadataProvider
 from contract_checks.sources.catalogue import name_parts
@@ -79,6 +91,10 @@ def match_contracts(
     alerts: Alerts | None = None,
     metadata: MetadataProvider | None = None,
     group_by: Grouping | None = None,
+    engines: Engines = NO_ENGINES,
+    metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
+    schedules: DefaultScheduleStatus | None = None,
 ) -> Matched:
     """Add the checks of contracts to definitions whose assets somebody else makes: dbt, dlt, anything.
 
@@ -93,10 +109,13 @@ def match_contracts(
         definitions: The definitions with the assets.
         contracts: A folder, a file, a contract already loaded, or several.
         assets: Which asset a dataset is, by the dataset's table or name, where it is not found by itself.
-        describe: Whether assets get what contracts say of them as metadata, where they have none of that name.
+        describe: Whether assets get what contracts say of them as metadata, where they have none of that name, and
+            the contract's freshness policy, where they have none.
+        schedules: Whether schedules that run the checks at the contracts' cadences, and never the assets, are
+            running or stopped when they first appear. By default there are none.
         source, server, translator, blocking, resources, strict, retries, retry_wait, name, partitions, alerts,
-        metadata, group_by: as for `build_definitions`. An asset's own partitions are known, and rules about
-            metadata see its owners, tags, description and columns as well.
+            metadata, group_by, engines, metrics, settings: as for `build_definitions`. An asset's own partitions are
+            known, and rules about metadata see its owners, tags, description and columns as well.
 
     Raises:
         FileNotFoundError: When `contracts` are not there.
@@ -104,15 +123,20 @@ def match_contracts(
     """
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
     finder = _Finder(translator or ContractTranslator(), specs, _given(assets or {}, specs))
-    access = Access(source, server, RESOURCE_KEY, retries, retry_wait)
-    translated = translate(gather(contracts, strict), finder, access, known_blocking(blocking), partitions, group_by)
+    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings())
+    gathered = gather(contracts, strict, engines)
+    translated = translate(
+        gathered, finder, access, known_blocking(blocking), partitions, group_by, made_elsewhere=True
+    )
     own_checks = definitions.resolve_asset_graph().asset_check_keys
     attached: list[BuiltDataset] = []
     broken = [replace(one, key=_aside(one.key, specs)) for one in translated.broken]
     for one in translated.built:
         problems = _taken(one, own_checks)
         if problems:
-            broken.append(Broken(_aside(one.key, specs), one.data.file, problems, one.data.contract))
+            broken.append(
+                Broken(_aside(one.key, specs), one.data.file, problems, one.data.contract, tuple(one.spec.owners))
+            )
         elif one.key in specs:
             attached.append(one)
     unmatched = tuple(finder.unmatched)
@@ -135,7 +159,15 @@ def match_contracts(
         ],
         assets=[broken_asset(one, op_names[one.key], blocking != "none") for one in broken],
         resources={RESOURCE_KEY: ContractSources(), **(resources or {})},
-        sensors=[alert_sensor(watched(attached, alerts), alerts, f"{name}_alerts")] if alerts else [],
+        schedules=[
+            made
+            for one in attached
+            if schedules is not None
+            for made in schedules_of_checks(one.data.contract, one.key, one.checks, schedules, name)
+        ],
+        sensors=[alert_sensor(watched(attached, alerts), alerts, f"{name}_alerts", unusable(broken, alerts))]
+        if alerts
+        else [],
     )
     described = _described(definitions, attached) if describe else definitions
     matches = {one.key: place(one.data.file, one.data.dataset.location) for one in attached}
@@ -234,12 +266,18 @@ def _aside(key: AssetKey, specs: Mapping[AssetKey, AssetSpec]) -> AssetKey:
 
 
 def _described(definitions: Definitions, attached: Sequence[BuiltDataset]) -> Definitions:
-    """The definitions, whose assets have what contracts say of them as metadata."""
-    said = {one.key: one.spec.metadata for one in attached}
+    """The definitions, whose assets have what contracts say of them as metadata, and are fresh as they promise."""
+    said = {one.key: one.spec for one in attached}
 
     def describe(spec: AssetSpec) -> AssetSpec:
-        more = {key: value for key, value in said.get(spec.key, {}).items() if key not in spec.metadata}
-        return spec.merge_attributes(metadata=more) if more else spec
+        own = said.get(spec.key)
+        if own is None:
+            return spec
+        more = {key: value for key, value in own.metadata.items() if key not in spec.metadata}
+        described = spec.merge_attributes(metadata=more) if more else spec
+        if own.freshness_policy is None or spec.freshness_policy is not None:
+            return described
+        return described.replace_attributes(freshness_policy=own.freshness_policy)
 
     with warnings.catch_warnings():
         # Whoever calls this did not choose that method of Dagster.

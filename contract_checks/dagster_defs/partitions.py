@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from inspect import signature
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -31,6 +32,7 @@ from dagster import (
     WeeklyPartitionsDefinition,
     partition_loading_context,
 )
+from dagster import __version__ as dagster_version
 
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.cadence import CadenceError, recurrence
@@ -76,6 +78,9 @@ class ByCadence:
 
     start: datetime | str
 
+
+RESULTS_PER_PARTITION = "partitions_def" in signature(AssetCheckSpec.__new__).parameters
+"""Whether this version of Dagster can keep a result of a check for each partition."""
 
 WholeTable: TypeAlias = Literal["whole_table"]
 PartitionsOf: TypeAlias = Partitions | PartitionsDefinition | WholeTable
@@ -212,9 +217,14 @@ def _named(column: str, dataset: Dataset) -> FieldPath:
 
 
 def partitioned_check(spec: AssetCheckSpec, settings: Partitions) -> AssetCheckSpec:
-    """The check as one that has a result for each partition, if the settings ask for that."""
+    """The check as one that has a result for each partition, if the settings ask for that.
+
+    Raises `ValueError` where this version of Dagster has no such checks.
+    """
     if settings.results == "latest":
         return spec
+    if not RESULTS_PER_PARTITION:
+        raise ValueError(f'Dagster {dagster_version} keeps no results per partition: leave results="latest"')
     with warnings.catch_warnings():
         # Whoever asks for results per partition has read that Dagster may change them.
         warnings.simplefilter("ignore", PreviewWarning)

@@ -30,14 +30,14 @@ from dagster import (
 from sqlalchemy import Engine
 
 from contract_checks import dialects, run
-from contract_checks.checks import DatasetPlan
+from contract_checks.checks import DatasetPlan, Settings
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, SourceLike, measure, source_kind
 from contract_checks.dagster_defs.assets import blocking_results, chosen, evaluate, tell
 from contract_checks.dagster_defs.choices import asset_key, dataset_plan
 from contract_checks.dagster_defs.freshness import availability, with_availability
 from contract_checks.dagster_defs.functions import STAGING, Function, as_compute, call, wants_staging
-from contract_checks.dagster_defs.grouping import BuiltCheck
+from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, distinct_specs, grouped
 from contract_checks.dagster_defs.loading import shown
 from contract_checks.dagster_defs.metadata import asset_metadata
 from contract_checks.dagster_defs.partitions import (
@@ -53,9 +53,12 @@ from contract_checks.dagster_defs.parts import WHOLE, RunParts, parts_of
 from contract_checks.dagster_defs.rebinding import rebound
 from contract_checks.dagster_defs.specs import build_checks, check_problems
 from contract_checks.dagster_defs.translator import Blocking, ContractDatasetData, ContractTranslator, known_blocking
+from contract_checks.dialects.engines import NO_ENGINES, Engines
 from contract_checks.errors import ContractError, SourceError
+from contract_checks.functions import NO_FUNCTIONS, MetricFunctions
 from contract_checks.model import Contract
 from contract_checks.results import DatasetReport, status_of
+from contract_checks.semantics import MetadataProvider
 from contract_checks.sources import FrameSource, StagedTable
 from contract_checks.sources.memory import as_given, settled
 
@@ -90,6 +93,11 @@ def contract_asset(
     retries: int = 2,
     retry_wait: float = 1.0,
     partitions: Partitions | PartitionsDefinition | None = None,
+    engines: Engines = NO_ENGINES,
+    metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
+    group_by: Grouping | None = None,
+    metadata: MetadataProvider | None = None,
     deps: Iterable[Any] = (),
     automation_condition: AutomationCondition[Any] | None = None,
     io_manager_key: str | None = None,
@@ -119,7 +127,8 @@ def contract_asset(
         partitions: How the asset is partitioned, as in `build_definitions`. Returned data is that of the run's
             partition; a table is looked at by the partition column.
         deps, automation_condition, required_resource_keys: as for Dagster's `@asset`.
-        server, resource_key, translator, blocking, strict, retries, retry_wait: as for `build_contract_checks`.
+        server, resource_key, translator, blocking, strict, retries, retry_wait, engines, metrics, settings, group_by,
+            metadata: as for `build_contract_checks`.
         options: Whatever else `dagster.multi_asset` takes (`ins`, `retry_policy`, `pool`, `op_tags` …).
 
     Raises:
@@ -127,9 +136,10 @@ def contract_asset(
         ValueError: When `dataset` does not say which one is meant, or the function is a generator.
         SourceError: When `publish_to` is a database in which tables cannot be exchanged.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict)
-    access = Access(source if source is not None else publish_to, server, resource_key, retries, retry_wait)
-    own = with_availability(dataset_plan(read, dataset), read)
+    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
+    place = source if source is not None else publish_to
+    access = Access(place, server, resource_key, retries, retry_wait, metrics, settings or Settings(), metadata)
+    own = with_availability(dataset_plan(read, dataset, access.plan_settings), read)
     data = ContractDatasetData(read, own, shown(read.file), source_kind(read, access))
     translate = translator or ContractTranslator()
     spec = translate.get_asset_spec(data)
@@ -147,7 +157,6 @@ def contract_asset(
         if publish_to is not None:
             raise ValueError("publish_to= exchanges a whole table, so its asset has no partitions")
         spec = spec.replace_attributes(partitions_def=chosen_partitions.definition)
-        checks = tuple(replace(one, spec=partitioned_check(one.spec, chosen_partitions)) for one in checks)
         try:
             parts = partitioned(chosen_partitions, own.dataset)
         except PartitionError:
@@ -155,6 +164,9 @@ def contract_asset(
     problems = check_problems(spec.key, checks, data.file)
     if problems:
         raise ContractError(problems)
+    checks = grouped(checks, spec.key, group_by)
+    if isinstance(chosen_partitions, Partitions):
+        checks = tuple(replace(one, spec=partitioned_check(one.spec, chosen_partitions)) for one in checks)
     if publish_to is not None:
         StagedTable(publish_to, own.dataset.physical_name, "0")  # or every run would fail
 
@@ -178,7 +190,7 @@ def contract_asset(
             },
             deps=spec.deps,
             partitions_def=spec.partitions_def,
-            check_specs=[one.spec for one in checks],
+            check_specs=distinct_specs(checks),
             required_resource_keys={*access.resource_keys, *required_resource_keys},
             **given,
         )(as_compute(function, partial(_body, producer)))

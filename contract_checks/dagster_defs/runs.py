@@ -111,7 +111,8 @@ def _of_checks(instance: DagsterInstance, checks: dict[AssetCheckKey, Check], li
             evaluation = record.evaluation
             if isinstance(evaluation, AssetCheckEvaluation) and record.event is not None:
                 result = CheckResult(check, _status(evaluation), evaluation.description or "")
-                runs[record.run_id, record.partition or ""].append((result, evaluation, record.event.timestamp))
+                partition = getattr(record, "partition", None) or ""  # Dagster 1.12 kept none
+                runs[record.run_id, partition].append((result, evaluation, record.event.timestamp))
     verdicts = []
     for (run_id, partition), evaluated in runs.items():
         results = [result for result, _, _ in evaluated]

@@ -19,6 +19,7 @@ from contract_checks.dagster_defs.access import Access, source_kind
 from contract_checks.dagster_defs.assets import BuiltDataset
 from contract_checks.dagster_defs.broken import GROUP, Broken
 from contract_checks.dagster_defs.cadence import CadenceError
+from contract_checks.dagster_defs.freshness import with_availability
 from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, grouped
 from contract_checks.dagster_defs.loading import Entry, Gathered
 from contract_checks.dagster_defs.partitions import (
@@ -77,8 +78,11 @@ def translate(
     blocking: Blocking,
     partitions: PartitionSettings | None = None,
     group_by: Grouping | None = None,
+    made_elsewhere: bool = False,
 ) -> Translated:
     """Ask the translator about every dataset and check, and find out what cannot stand together.
+
+    `made_elsewhere` says that the contracts are about assets of others, whose materializations may be late.
 
     Raises `ValueError` where `partitions` names a dataset that is not there.
     """
@@ -86,7 +90,9 @@ def translate(
     built: list[BuiltDataset] = []
     broken: list[Broken] = []
     for entry in gathered.entries:
-        for one in _translate_contract(entry, translator, access, blocking, claims, partitions, group_by):
+        for one in _translate_contract(
+            entry, translator, access, blocking, claims, partitions, group_by, made_elsewhere
+        ):
             claims.keys[one.key] = _where(one)
             if isinstance(one, BuiltDataset):
                 built.append(one)
@@ -117,6 +123,7 @@ def _translate_contract(
     claims: _Claims,
     partitions: PartitionSettings | None,
     group_by: Grouping | None,
+    made_elsewhere: bool,
 ) -> Iterable[BuiltDataset | Broken]:
     contract, file = entry.contract, entry.file
     parts = PurePosixPath(file).with_suffix("").parts[1:]
@@ -132,7 +139,8 @@ def _translate_contract(
     except ContractError as error:
         problems = error.problems
         plans = [DatasetPlan(dataset, ()) for dataset in contract.datasets]
-    for one in plans:
+    for planned in plans:
+        one = with_availability(planned, contract) if made_elsewhere else planned
         data = ContractDatasetData(contract, _with_unscheduled(contract, one), file, kind)
         try:
             spec = translator.get_asset_spec(data)
@@ -149,14 +157,15 @@ def _translate_contract(
                 one.dataset.location,
                 hint="describe a dataset in one contract only, or give one of them another key with a translator",
             )
-            yield Broken(claims.free_key(*parts, one.dataset.name), file, (taken,), contract)
+            key = claims.free_key(*parts, one.dataset.name)
+            yield Broken(key, file, (taken,), contract, tuple(spec.owners))
             continue
         found = problems or _check_problems(spec.key, checks, file, claims)
         try:
             built = _with_partitions(BuiltDataset(data, spec, grouped(checks, spec.key, group_by)), partitions)
         except PartitionError as error:
             found = (*found, Problem(f"its partitions cannot be told apart: {error}", one.dataset.location))
-        yield Broken(spec.key, file, found, contract) if found else built
+        yield Broken(spec.key, file, found, contract, tuple(spec.owners)) if found else built
 
 
 def _with_partitions(built: BuiltDataset, settings: PartitionSettings | None) -> BuiltDataset:

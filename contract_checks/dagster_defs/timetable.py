@@ -16,15 +16,19 @@ from dagster import (
 )
 
 from contract_checks import dialects
+from contract_checks.checks import Settings
 from contract_checks.dagster_defs import names
+from contract_checks.dagster_defs.access import Access
 from contract_checks.dagster_defs.cadence import CadenceError, Recurrence
 from contract_checks.dagster_defs.choices import asset_key, dataset_plan
 from contract_checks.dagster_defs.freshness import with_availability
-from contract_checks.dagster_defs.grouping import BuiltCheck
+from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, distinct_specs, grouped
 from contract_checks.dagster_defs.loading import shown
 from contract_checks.dagster_defs.schedules import Due, Limits, build_schedules, schedulable
 from contract_checks.dagster_defs.specs import build_checks, rule_timezone
 from contract_checks.dagster_defs.translator import ContractDatasetData, ContractTranslator
+from contract_checks.dialects.engines import NO_ENGINES, Engines
+from contract_checks.functions import NO_FUNCTIONS, MetricFunctions
 from contract_checks.model import Cadence, Contract
 
 
@@ -61,6 +65,10 @@ def build_contract_schedules(
     default_schedule_status: DefaultScheduleStatus = DefaultScheduleStatus.STOPPED,
     strict: bool = False,
     name: str = "contract",
+    engines: Engines = NO_ENGINES,
+    metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
+    group_by: Grouping | None = None,
 ) -> list[ScheduleDefinition]:
     """Schedules for the checks that `build_contract_checks` or `contract_asset` made of a contract.
 
@@ -69,26 +77,36 @@ def build_contract_schedules(
     their own. A contract without a cadence has none.
 
     Args:
-        contract, asset, dataset, translator, strict: as for `build_contract_checks`.
+        contract, asset, dataset, translator, strict, engines, metrics, settings, group_by: as they were given to
+            `build_contract_checks` or `contract_asset`, so that the same checks are meant.
         default_schedule_status, name: as for `build_definitions`.
 
     Raises:
         ContractError: When the contract cannot be used.
         ValueError: When `dataset` or `asset` does not say which one is meant.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict)
+    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
     key = asset_key(asset)
-    data = ContractDatasetData(read, with_availability(dataset_plan(read, dataset), read), shown(read.file))
-    checks = build_checks(data, key, translator or ContractTranslator(), "none")
-    keys = tuple(one.spec.key for one in checks)
+    plan_settings = Access(metrics=metrics, settings=settings or Settings()).plan_settings
+    own = with_availability(dataset_plan(read, dataset, plan_settings), read)
+    data = ContractDatasetData(read, own, shown(read.file))
+    checks = grouped(build_checks(data, key, translator or ContractTranslator(), "none"), key, group_by)
+    return schedules_of_checks(read, key, checks, default_schedule_status, name)
+
+
+def schedules_of_checks(
+    contract: Contract, key: AssetKey, checks: Sequence[BuiltCheck], status: DefaultScheduleStatus, name: str
+) -> list[ScheduleDefinition]:
+    """The schedules that run the checks of an asset, and never the asset."""
+    keys = tuple(one.key for one in distinct_specs(checks))
     if not keys:
         return []
-    when = recurrence_of(read.cadence)
-    sla = {when: [Due(title(read), key, len(keys), keys)]} if when is not None else {}
-    rules = {at: [Due(title(read), key, len(own), tuple(own))] for at, own in rule_times(read, checks).items()}
+    when = recurrence_of(contract.cadence)
+    sla = {when: [Due(title(contract), key, len(keys), keys)]} if when is not None else {}
+    rules = {at: [Due(title(contract), key, len(own), tuple(own))] for at, own in rule_times(contract, checks).items()}
     target = AssetSelection.checks(*keys)
     own_name = names.identifier(key)
     return [
-        *build_schedules(sla, f"{name}_sla__{own_name}", target, default_schedule_status, Limits()),
-        *build_schedules(rules, f"{name}_rule__{own_name}", target, default_schedule_status, Limits()),
+        *build_schedules(sla, f"{name}_sla__{own_name}", target, status, Limits()),
+        *build_schedules(rules, f"{name}_rule__{own_name}", target, status, Limits()),
     ]

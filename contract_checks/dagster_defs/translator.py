@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -27,7 +26,7 @@ from dagster import (
     TableSchema,
 )
 
-from contract_checks.checks import Check, DatasetPlan, expected_text
+from contract_checks.checks import Check, DatasetPlan, expected_text, said
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.columns import condition_text, promised_schema
 from contract_checks.dagster_defs.freshness import freshness_policy
@@ -162,33 +161,18 @@ def place(file: str, location: Location) -> str:
     return f"{file}:{location.line}"
 
 
+def _short_place(file: str, location: Location) -> str:
+    """The place without its folder, for tables, which a page does not wrap: the asset has the path as well."""
+    return place(file.rpartition("/")[2], location)
+
+
 def code_version(plan: DatasetPlan) -> str:
     """A hash of what is promised about a dataset: it changes when a promise does, not when a line moves."""
     promises = sorted(
-        f"{check.name} {check.severity} {check.if_present} {_stable((check.judgement, check.metrics))}"
+        f"{check.name} {check.severity} {check.if_present} {said((check.judgement, check.metrics))!r}"
         for check in plan.checks
     )
     return hashlib.sha256("\n".join(promises).encode()).hexdigest()[:12]
-
-
-def _stable(value: Any) -> str:
-    """A text that is equal for equal values in every process: sets are sorted, places in files left out."""
-    if isinstance(value, tuple):
-        return f"[{','.join(map(_stable, value))}]"
-    if isinstance(value, frozenset):
-        return f"{{{','.join(sorted(map(_stable, value)))}}}"
-    if isinstance(value, Location):
-        return ""
-    kind: Any = type(value)
-    names = _field_names(kind)
-    if names is None:
-        return repr(value)
-    return f"{kind.__name__}({','.join([_stable(getattr(value, name)) for name in names])})"
-
-
-@lru_cache
-def _field_names(kind: Any) -> tuple[str, ...] | None:
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else None
 
 
 # --------------------------------------------------------------------------- the check
@@ -334,7 +318,7 @@ def _metadata(data: ContractDatasetData) -> dict[str, Any]:
     if plan.not_checked:
         metadata["contract/not_checked"] = text_table(
             ("place", "section", "reason"),
-            [(place(data.file, one.location), one.section, one.reason) for one in plan.not_checked],
+            [(_short_place(data.file, one.location), one.section, one.reason) for one in plan.not_checked],
         )
     if plan.documented:
         clauses = [f"#### {one.title}\n\n{one.text[:_CLAUSE_LENGTH]}" for one in plan.documented]
@@ -342,7 +326,7 @@ def _metadata(data: ContractDatasetData) -> dict[str, Any]:
     if contract.problems:
         metadata["contract/problems"] = text_table(
             ("place", "level", "problem", "hint"),
-            [(place(data.file, one.location), one.level, one.message, one.hint) for one in contract.problems],
+            [(_short_place(data.file, one.location), one.level, one.message, one.hint) for one in contract.problems],
         )
     return metadata
 

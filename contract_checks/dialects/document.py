@@ -163,14 +163,29 @@ def _as_yaml(text: str) -> str:
     return _SURROGATES.sub(letter, text)
 
 
+_BRACES_IN_VALUE = re.compile(r"[:,{]\s*[^\s'\"{\[,:][^'\",]*[{}\[\]]\S")
+_SYNTAX_HINTS = {
+    "mapping values are not allowed": "a value with ': ' in it belongs in quotes",
+    "cannot start any token": "a value that begins with such a character belongs in quotes",
+    "unknown escape character": "in double quotes a backslash is written twice; in single quotes once",
+    "undefined alias": "a value that begins with '*' belongs in quotes",
+    "scanning an alias": "a value that begins with '*' belongs in quotes",
+}
+"""What to do about the mistakes that people make most, by the words of the YAML parser."""
+
+
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     mark = error.problem_mark or error.context_mark
     number = mark.line + 1 if mark else 1
     said = ", ".join(part for part in (error.problem, error.context) if part)
     lines = text.splitlines()
     line = lines[number - 1] if number <= len(lines) else ""
-    tab = "\t" in line[: len(line) - len(line.lstrip())]
-    return _problem(file, f"not valid YAML: {said}", "a tab cannot indent; use spaces" if tab else "", number)
+    hint = next((hint for words, hint in _SYNTAX_HINTS.items() if words in said), "")
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        hint = "a tab cannot indent; use spaces"
+    elif "flow" in said and _BRACES_IN_VALUE.search(line):
+        hint = "a value with { } [ ] or a comma in it belongs in quotes"
+    return _problem(file, f"not valid YAML: {said}", hint, number)
 
 
 def _problem(file: str, message: str, hint: str = "", line: int = 1, path: KeyPath = ()) -> Problem:

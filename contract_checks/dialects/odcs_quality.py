@@ -47,6 +47,7 @@ _OLD_METRICS = {"duplicateCount": "duplicateValues", "validValues": "invalidValu
 _TYPES = ("library", "sql", "text", "custom")
 _WARNINGS = ("info", "warning", "warn", "low", "minor", "trivial")
 _UNITS: dict[str, Unit] = {"": "rows", "rows": "rows", "row": "rows", "percent": "percent", "%": "percent"}
+_PERCENT = [word for word, unit in _UNITS.items() if unit == "percent"]
 _DIMENSIONS = {
     "ac": "accuracy",
     "cp": "completeness",
@@ -218,6 +219,8 @@ class _Reader:
 
     def _library(self) -> None:
         name = self._metric_name()
+        if name == "rowCount" and (self.piece.unit or "").strip().lower() in _PERCENT:
+            raise _Unusable("a row count in percent needs an earlier count to compare with, which is not kept yet")
         arguments = self._arguments(name)
         if name == "rowCount":
             self._row_count()
@@ -234,7 +237,7 @@ class _Reader:
         if not thresholds and name == "invalidValues":
             thresholds = (Threshold("mustBe", 0),)
         if not thresholds:
-            raise _Unusable(f"the rule has no operator such as 'mustBe: 0': {self._said()}")
+            self._no_operator("mustBe: 0")
         unit = self._unit()
         base: Metric | None = None
         if unit == "percent":
@@ -281,11 +284,10 @@ class _Reader:
     def _row_count(self) -> None:
         if self.scope.field is not None:
             self._level("rowCount", "an object")
-        if self._unit() == "percent":
-            raise _Unusable("a row count in percent needs an earlier count to compare with, which is not kept yet")
+        self._unit()
         thresholds = self._thresholds()
         if not thresholds:
-            raise _Unusable(f"the rule has no operator such as 'mustBeGreaterThan: 0': {self._said()}")
+            self._no_operator("mustBeGreaterThan: 0")
         self._expect("rowCount", RowCount(), Thresholds(thresholds), "How many rows there are.")
 
     def _duplicates(self, arguments: dict[str, Any]) -> tuple[Metric, str]:
@@ -359,6 +361,10 @@ class _Reader:
             self.notes.tolerate(f"'{said}' is no unit", *self.path, "unit", hint="'rows' or 'percent'")
             raise _Unusable(f"the unit '{said}' is not known")
         return unit
+
+    def _no_operator(self, example: str) -> NoReturn:
+        self.notes.tolerate("the rule has no operator, so nothing is promised", *self.path, hint=f"such as '{example}'")
+        raise _Unusable(f"the rule has no operator such as '{example}': {self._said()}")
 
     def _level(self, name: str, where: str) -> NoReturn:
         self.notes.advise(f"{name} belongs to {where}", *self.path)

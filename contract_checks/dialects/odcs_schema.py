@@ -183,7 +183,7 @@ def _column(piece: Property, name: str, field: FieldPath, path: Path, place: _Pl
     required = bool(piece.required)
     virtual = place.virtual or (piece.semantic_type or "").lower() == "measure"
     sensitive = place.sensitive or _is_sensitive(piece, name)
-    optional = place.optional or (place.document and not required)
+    optional = place.optional or (place.document and not required and not piece.primary_key)
     inside = replace(place, prefix=field, sensitive=sensitive, optional=optional, virtual=virtual)
     children = _columns(piece.properties, (*path, "properties"), inside)
     items = _items(piece, field, path, inside)

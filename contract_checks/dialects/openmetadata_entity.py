@@ -24,6 +24,12 @@ SYSTEM_CLASSIFICATIONS = ("Tier", "Certification", "PII", "PersonalData")
 DATA_PRODUCT = "dataProduct"
 """The type of data products."""
 
+NO_DATA = frozenset(
+    (DATA_PRODUCT, "database", "databaseSchema", "storedProcedure", "dashboard", "chart", "pipeline", "searchIndex",
+     "apiCollection", "api", "apiService", "metric", "directory")
+)  # fmt: skip
+"""Types of assets that have no rows: only their metadata can be checked, and no catalogue knows it."""
+
 COLLECTIONS = {
     "table": "tables",
     "topic": "topics",

@@ -25,6 +25,9 @@ from contract_checks.model import Column, Thresholds
 LEGACY = ("columnValuesToBeNotNull", "columnValuesToBeUnique")
 """Parameters of old exports that repeat the name of the definition and mean nothing."""
 
+MOST_DIGITS = 60
+"""The longest number; written out, `1e999999999` would fill the memory."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -83,8 +86,8 @@ class Parameters:
             number = Decimal(text.strip())
         except InvalidOperation as error:
             raise Untranslatable(f"its parameter {key} is no number: {short(text)}") from error
-        if not number.is_finite():
-            raise Untranslatable(f"its parameter {key} is no finite number: {short(text)}")
+        if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS:
+            raise Untranslatable(f"its parameter {key} is no number that data could be compared with: {short(text)}")
         whole = whole_number(number)
         return number if whole is None else whole
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from contract_checks.dialects.conditions import NONE_ALLOWED, ReadCondition
 from contract_checks.dialects.engines import Untranslatable
-from contract_checks.dialects.openmetadata_parameters import Parameters
+from contract_checks.dialects.openmetadata_parameters import MOST_DIGITS, Parameters
 from contract_checks.dialects.openmetadata_reading import Flag, Path, Reader, Shape, Text
 from contract_checks.metrics import Query
 
@@ -132,7 +132,8 @@ def _literal(value: Any, kind: str, quoted: bool) -> str:
         number = Decimal(text)
     except InvalidOperation:
         number = None
-    if not quoted and number is not None and number.is_finite() and kind in ("", *_NUMBERS):
+    fits = number is not None and number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
+    if not quoted and number is not None and fits and kind in ("", *_NUMBERS):
         return format(number, "f")
     if not quoted and kind in _NUMBERS:
         raise Untranslatable(f"its parameter is no number: {text[:60]}")

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, inspect
-from sqlalchemy.exc import NoSuchTableError
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
 from sqlglot import exp
 
 from contract_checks.datatypes import category_of
 from contract_checks.metrics import FoundColumn
+from contract_checks.wording import meant
 
 TableName = tuple[str, ...]
 """(table,), (schema, table) or (catalog, schema, table)."""
@@ -66,6 +67,31 @@ def _candidates(name: str, default_schema: str | None, dialect: str) -> list[Tab
             candidates.append(parts[-3:])
         candidates.append(parts[-2:])
     return candidates
+
+
+def table_hint(connection: Connection, dialect: str, name: str, default_schema: str | None) -> str:
+    """What to say beside "there is no such table": the name that was probably meant, or what there is instead."""
+    sql = {
+        "duckdb": "SELECT table_schema, table_name FROM information_schema.tables LIMIT 2000",
+        "postgres": "SELECT table_schema, table_name FROM information_schema.tables"
+        " WHERE table_schema NOT IN ('pg_catalog', 'information_schema') LIMIT 2000",
+        "sqlite": "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view') LIMIT 2000",
+    }.get(dialect)
+    if sql is None:
+        return ""
+    try:
+        rows = _rows(connection, sql, ())
+    except DBAPIError:
+        return ""
+    usual = default_schema or {"postgres": "public"}.get(dialect, "main")
+    known = {(table if schema == usual else f"{schema}.{table}"): table for schema, table in rows}
+    wanted = name_parts(name)[-1]
+    elsewhere = [full for full, table in known.items() if table.lower() == wanted.lower()]
+    if elsewhere:
+        return f" (there is '{elsewhere[0]}')"
+    if not known:
+        return " (it has no tables)"
+    return meant(name, known) or (f" (it has: {', '.join(sorted(known))})" if len(known) <= 8 else "")
 
 
 def table_sql(name: TableName, dialect: str) -> str:

@@ -18,13 +18,14 @@ from sqlalchemy.pool import NullPool
 from typing_extensions import override
 
 from contract_checks.errors import MissingDriverError, SourceError
-from contract_checks.model import Dataset, declared_categories, declared_formats
+from contract_checks.model import Dataset, declared_categories, declared_formats, declared_zones
 from contract_checks.patterns import search
-from contract_checks.sources.catalogue import TableName, find_columns, find_comment, table_sql
+from contract_checks.sources.catalogue import TableName, find_columns, find_comment, table_hint, table_sql
 from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
 from contract_checks.sql import Relation
 from contract_checks.sql.sqlite import instant_text
 from contract_checks.values import TIMESTAMP_SHAPE
+from contract_checks.wording import meant
 
 STATEMENT_TIMEOUT = 600
 """Seconds after which a database that can do so gives up on a statement."""
@@ -176,13 +177,18 @@ class DatabaseSource(Source):
             yield connection
 
 
+_SPELLED = ("duckdb", "sqlite", "postgresql", "mysql", "mssql", "oracle", *_EXTRA_OF_DIALECT)
+
+
 def _install_hint(url: URL, words: str) -> str:
     driver = url.drivername.partition("+")[2]
     extra = _EXTRAS.get(driver) or _EXTRA_OF_DIALECT.get(url.get_backend_name())
     if extra is None and url.get_backend_name() == "postgresql":
         extra = "postgres"
     if extra is None:
-        return f"no driver for {url.drivername} is installed ({words}); install its SQLAlchemy dialect"
+        usual = {"postgres": "postgresql", "mssql+odbc": "mssql+pyodbc"}.get(url.drivername)
+        spelled = f" (did you mean '{usual}'?)" if usual else meant(url.get_backend_name(), _SPELLED)
+        return f"no driver for {url.drivername} is installed ({words}); install its SQLAlchemy dialect{spelled}"
     install = f'pip install "dagster-contract-checks[{extra}]"'
     return f"no driver for {url.drivername} is installed ({words}); install it with: {install}"
 
@@ -240,7 +246,7 @@ def _sqlite_instant(subject: object, zone: str) -> str | None:
     if not isinstance(subject, str) or _TIMESTAMP.fullmatch(subject) is None:
         return None
     try:
-        return instant_text(datetime.fromisoformat(subject), zone)
+        return instant_text(datetime.fromisoformat(re.sub(" (?=[zZ+-])", "", subject)), zone)
     except (ValueError, OverflowError):
         return None
 
@@ -267,7 +273,9 @@ class DatabaseSession(Session):
                     break
             if found is None:
                 place = f" in schema {self.source.default_schema}" if self.source.default_schema else ""
-                raise MissingTableError(f"there is no table '{dataset.physical_name}'{place} in {self.source.name}")
+                wanted = dataset.physical_name
+                hint = table_hint(self.connection, self.dialect, wanted, self.source.default_schema)
+                raise MissingTableError(f"there is no table '{wanted}'{place} in {self.source.name}{hint}")
             name, columns = found
             self._names[dataset.physical_name] = name
             quoted = table_sql(name, self.dialect)
@@ -278,6 +286,7 @@ class DatabaseSession(Session):
                 columns=columns,
                 declared=declared_categories(dataset),
                 formats=declared_formats(dataset),
+                zoned=declared_zones(dataset),
                 placeholder=quoted,
             )
         return self._relations[dataset.physical_name]

@@ -22,7 +22,7 @@ from typing_extensions import override
 from contract_checks.datatypes import category_of
 from contract_checks.errors import SourceError
 from contract_checks.metrics import Columns, FoundColumn, Measurement, Metric
-from contract_checks.model import Dataset, declared_categories, declared_formats
+from contract_checks.model import Dataset, declared_categories, declared_formats, declared_zones
 from contract_checks.scans import Compiled
 from contract_checks.sources.catalogue import name_parts
 from contract_checks.sources.csv_files import (
@@ -192,6 +192,7 @@ class FileSession(DatabaseSession):
             declared=declared_categories(dataset),
             placeholder=exp.to_identifier(dataset.name, quoted=True).sql(dialect="duckdb"),
             formats=declared_formats(dataset),
+            zoned=declared_zones(dataset),
         )
         readers = {"parquet": self._parquet, "csv": self._csv_files, "delta": self._delta, "iceberg": self._iceberg}
         try:

@@ -9,12 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 from contract_checks.errors import SourceError
-from contract_checks.metrics import Aggregate, DuplicateKeys, FarFrom, Measurement, Metric, Query
+from contract_checks.metrics import Aggregate, DuplicateKeys, FarFrom, Measurement, Metric, Parsed, Query
 from contract_checks.model import Dataset
 from contract_checks.scans import OFFENDERS, Compiled, Scan, split, without
 from contract_checks.sql import Relation
 from contract_checks.tallies import aggregate_of, far_from
-from contract_checks.values import breaks
+from contract_checks.values import breaks, extreme_moment
 
 
 class QueryError(SourceError):
@@ -145,7 +145,7 @@ def _measurements(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -
     if scan.kind == "query":
         return [_one_cell(metric, rows, scan.sql)]
     if scan.kind == "tally":
-        return [_tally(metric, rows, scan.sql)]
+        return [_tally(metric, rows, scan)]
     assert scan.condition is not None
     try:
         broken = [(value, int(count)) for value, count in rows if breaks(scan.condition, value)]
@@ -154,9 +154,13 @@ def _measurements(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -
     return [Measurement(metric, sum(count for _, count in broken), sql=scan.sql, offenders=tuple(broken[:OFFENDERS]))]
 
 
-def _tally(metric: Metric, rows: list[tuple[Any, ...]], sql: str) -> Measurement:
+def _tally(metric: Metric, rows: list[tuple[Any, ...]], scan: Scan) -> Measurement:
     """A number that is worked out here; a value that is none of the kind it needs makes it an error."""
+    sql = scan.sql
     try:
+        if isinstance(metric, Aggregate) and isinstance(scan.condition, Parsed):
+            texts = [str(value) for value, _ in rows]
+            return Measurement(metric, extreme_moment(texts, scan.condition.format, metric.function == "max"), sql=sql)
         if isinstance(metric, Aggregate):
             return Measurement(metric, aggregate_of(metric.function, rows), sql=sql)
         if isinstance(metric, FarFrom):

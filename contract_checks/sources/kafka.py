@@ -31,7 +31,7 @@ from contract_checks.metrics import (
     RateUnit,
     Undecodable,
 )
-from contract_checks.model import Dataset, declared_categories, declared_formats
+from contract_checks.model import Dataset, declared_categories, declared_formats, declared_zones
 from contract_checks.scans import OFFENDERS
 from contract_checks.sources.catalogue import name_parts
 from contract_checks.sources.database import DatabaseSession, DatabaseSource
@@ -282,6 +282,7 @@ class KafkaSession(DatabaseSession):
             columns=columns,
             declared=declared_categories(dataset),
             formats=declared_formats(dataset),
+            zoned=declared_zones(dataset),
             placeholder=exp.to_identifier(dataset.name, quoted=True).sql(dialect="duckdb"),
         )
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 from contract_checks.datatypes import category_of
 from contract_checks.errors import MissingDriverError, SourceError
 from contract_checks.metrics import FoundColumn
-from contract_checks.model import Dataset, declared_categories, declared_formats
+from contract_checks.model import Dataset, declared_categories, declared_formats, declared_zones
 from contract_checks.sources.catalogue import name_parts
 from contract_checks.sources.database import DatabaseSession, DatabaseSource
 from contract_checks.sources.interface import MissingTableError, QueryError, Source
@@ -193,6 +193,7 @@ class FrameSession(DatabaseSession):
             declared=declared,
             placeholder=exp.to_identifier(dataset.name, quoted=True).sql(dialect="duckdb"),
             formats=declared_formats(dataset),
+            zoned=declared_zones(dataset),
         )
 
     @override

@@ -67,8 +67,19 @@ def find_files(location: str, format: str | None, names: Sequence[str], alone: b
             found = listed
     if not found:
         kind = f"{format} " if format else ""
-        raise MissingTableError(f"there is no {kind}file for '{names[0]}' in {location}")
+        raise MissingTableError(f"there is no {kind}file for '{names[0]}' in {location}{_instead(location, names[0])}")
     return _set(location, format, found)
+
+
+def _instead(location: str, name: str) -> str:
+    """What to say beside "there is no such file"."""
+    if Path(location).is_file():
+        return f": its name is not '{name}', and the contract has other datasets; give the folder of their files"
+    if not Path(location).is_dir():
+        return ""
+    there = sorted(path.name for path in Path(location).iterdir() if not path.name.startswith((".", "_")))
+    shown = f"{', '.join(there[:5])}{', …' if len(there) > 5 else ''}" if there else "nothing"
+    return f": a file or folder of that name is looked for, and here is {shown}"
 
 
 def _set(location: str, format: str | None, paths: Sequence[Path]) -> FileSet:

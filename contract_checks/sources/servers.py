@@ -60,6 +60,9 @@ def _given(source: str | Path | Engine | Source) -> Source:
     if Path(text).exists() or any(text.lower().endswith(suffix) for known in SUFFIXES.values() for suffix in known):
         if not Path(text).exists() and not re.search(r"[*?{]", text):
             raise ServerError(f"the source '{text}' does not exist")
+        kind = _DATABASE_FILES.get(Path(text).suffix.lower())
+        if kind is not None:
+            raise ServerError(f"the source '{text}' is the file of a database: say {kind}:///{text}")
         return FileSource(text)
     raise ServerError(
         f"the source '{text}' is neither a SQLAlchemy URL (postgresql+psycopg://host/db, duckdb:///file.duckdb), "
@@ -67,11 +70,21 @@ def _given(source: str | Path | Engine | Source) -> Source:
     )
 
 
+_DATABASE_FILES = {
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), "sqlite"),
+}
+"""What databases call their files, which are no files of rows."""
+
+
 def _select(contract: Contract, wanted: str | None) -> Server:
     servers = contract.servers
     listed = ", ".join(f"{one.name} ({one.environment})" if one.environment else one.name for one in servers)
     if not servers:
-        raise ServerError(f"{contract.file} names no server; give a source (a SQLAlchemy URL or a path to files)")
+        raise ServerError(
+            f"{contract.file} names no server; say where its data is with --source (in Python: source=), "
+            "a SQLAlchemy URL or a path to files"
+        )
     if wanted is None:
         if len(servers) > 1:
             raise ServerError(f"{contract.file} names {len(servers)} servers; choose one of: {listed}")

@@ -115,9 +115,11 @@ class DuckDbSql(Sql):
             return Value(raw, declared if declared == "string" else "unknown", "", raw=raw)
         looks, native_type = _CELLS[declared]
         fits = call("REGEXP_FULL_MATCH", raw, text(looks))
-        typed = exp.Case(
-            ifs=[exp.If(this=fits, true=exp.TryCast(this=raw.copy(), to=exp.DataType.build(native_type, "duckdb")))]
-        )
+        kind = exp.DataType.build(native_type, "duckdb")
+        cast: exp.Expr = exp.TryCast(this=raw.copy(), to=kind)
+        if declared in ("timestamp", "time"):
+            cast = exp.Coalesce(this=cast, expressions=[exp.TryCast(this=_with_seconds(raw), to=kind.copy())])
+        typed = exp.Case(ifs=[exp.If(this=fits, true=cast)])
         return Value(typed, declared, native_type, raw=raw)
 
     def json_value(self, document: exp.Expr, path: FieldPath, below: FieldPath) -> Value:
@@ -223,10 +225,13 @@ class DuckDbSql(Sql):
         if value.format is not None:
             raise NeedsValues(Parsed(value.format))
         if document is not None:
-            return count_if(self._wrong_json(document, path[1:], declared, value))
+            raw = value.raw if value.raw is not None else value.expression
+            wrong = exp.and_(is_not_null(raw), self.wrong_zone(path, raw))
+            return count_if(exp.or_(self._wrong_json(document, path[1:], declared, value), wrong))
         raw = value.raw if value.raw is not None else value.expression
         if declared in _CELLS:
-            return count_if(exp.and_(is_not_null(raw), is_null(value.expression)))
+            wrong = exp.or_(is_null(value.expression), self.wrong_zone(path, raw))
+            return count_if(exp.and_(is_not_null(raw), wrong))
         if declared == "string":
             return None
         raise Unmeasurable(f"a CSV file cannot hold the type {declared}")
@@ -374,6 +379,12 @@ def _last(path: FieldPath) -> int | None:
 
 def _function(body: exp.Expr) -> exp.Expr:
     return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
+
+
+def _with_seconds(raw: exp.Expr) -> exp.Expr:
+    """A time as DuckDB reads it, which wants seconds before an offset and no space: `10:00 +01` is `10:00:00+01`."""
+    joined = call("REGEXP_REPLACE", raw, text(" ([zZ+-])"), text(r"\1"))
+    return call("REGEXP_REPLACE", joined, text("^(.*[T ])?([0-9]{2}:[0-9]{2})([zZ+-].*)$"), text(r"\1\2:00\3"))
 
 
 def _in_zone(value: Value, raw: exp.Expr, zone: str) -> Value:

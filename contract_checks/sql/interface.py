@@ -9,7 +9,6 @@ is counted. A predicate may be NULL for a NULL value, which is never counted.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -57,7 +56,9 @@ from contract_checks.metrics import (
     field_text,
 )
 from contract_checks.patterns import compile_pattern, to_postgres, to_re2
-from contract_checks.values import plain_text
+from contract_checks.sql.literals import from_text, rounds_to_single
+from contract_checks.values import STATED_OFFSET, plain_text
+from contract_checks.wording import meant
 
 Encoding = Literal["native", "csv", "json"]
 """How cells are stored: by the source's own types, as CSV text, or as JSON values."""
@@ -87,7 +88,8 @@ class Relation:
     """What a FROM clause may name: a table or a set of files, with the columns that are really there.
 
     `sql` is the FROM item in `dialect` (a sqlglot name). `declared` gives the promised category of a field
-    where the storage has no types of its own, `formats` the pattern of one stored as text. `shown` is how a
+    where the storage has no types of its own, `formats` the pattern of one stored as text, `zoned`
+    whether its times must state a time zone. `shown` is how a
     person knows it; `placeholder` is what `{object}` becomes in a user's query. `part` is there where only some of the
     table's rows are meant (see `scoping`); what is known of the whole table does not hold for them.
     `facts` are metrics that the source knows without a statement, `notes` what is said beside every result.
@@ -101,6 +103,7 @@ class Relation:
     declared: Mapping[FieldPath, Category] = field(default_factory=dict)
     placeholder: str = ""
     formats: Mapping[FieldPath, str] = field(default_factory=dict)
+    zoned: Mapping[FieldPath, bool] = field(default_factory=dict)
     part: Part | None = None
     facts: Mapping[Metric, Measurement] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -257,7 +260,9 @@ class Sql:
                 raise Unmeasurable(f"column '{path[0]}' could be any of {', '.join(folded)} in {self.relation.shown}")
             if path == MESSAGE_TIME:
                 raise NotApplicable("only messages that are read from a broker have a time of arrival")
-            raise Unmeasurable(f"column '{path[0]}' does not exist in {self.relation.shown}")
+            names = [one.name for one in self.relation.columns if not one.hidden]
+            hint = meant(path[0], names)
+            raise Unmeasurable(f"column '{path[0]}' does not exist in {self.relation.shown}{hint}")
         return column
 
     def _field_type(self, column: FoundColumn, path: FieldPath) -> str:
@@ -297,6 +302,14 @@ class Sql:
             return self.unparsed_document(value, declared)
         return None
 
+    def wrong_zone(self, path: FieldPath, cell: exp.Expr) -> exp.Expr:
+        """True where a text that is a time states a time zone and must not, or must and does not."""
+        zoned = self.relation.zoned.get(path)
+        if zoned is None or self.relation.declared.get(path) not in ("timestamp", "time"):
+            return NEVER.copy()
+        stated = self.regexp(cell.copy(), STATED_OFFSET)
+        return exp.not_(stated) if zoned else stated
+
     def unparsed_document(self, value: Value, declared: Category) -> exp.Expr | None:
         """Counts JSON documents that are not of the declared shape."""
         raise Unmeasurable(f"the shape of {value.native_type} documents cannot be checked on {self.dialect}")
@@ -307,6 +320,8 @@ class Sql:
         value = self.value(path)
         if function in ("median", "stddev") and value.category not in ("integer", "number"):
             raise Unmeasurable(f"it needs a number, but the column is {value.native_type or value.category}")
+        if value.format is not None and function in ("min", "max"):
+            raise NeedsValues(Parsed(value.format))  # texts sort by their letters, not by what they mean
         subject = value.expression.copy()
         if function == "avg" and value.category == "integer" and self.whole_averages:
             subject = exp.cast(subject, "DOUBLE")
@@ -488,7 +503,7 @@ class Sql:
         if value.category == "boolean" and one in (0, 1):
             one = bool(one)
         try:
-            return self.literal(_from_text(one, value.category) if isinstance(one, str) else one, value)
+            return self.literal(from_text(one, value.category) if isinstance(one, str) else one, value)
         except (Unmeasurable, ValueError, InvalidOperation):
             return None
 
@@ -555,7 +570,7 @@ class Sql:
     def number_literal(self, limit: int | float | Decimal, value: Value) -> exp.Expr:
         """A number; beside a single-precision column, the one of single precision that the column would hold."""
         literal = number(limit)
-        if is_single(value.native_type, self.dialect) and _rounds_to_single(limit):
+        if is_single(value.native_type, self.dialect) and rounds_to_single(limit):
             return exp.cast(literal, value.native_type, dialect=self.dialect)
         return literal
 
@@ -570,27 +585,3 @@ class Sql:
             return exp.cast(text(instant.astimezone(UTC).isoformat(sep=" ")), "TIMESTAMPTZ")
         local = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
         return exp.cast(text(local.isoformat(sep=" ")), "TIMESTAMP")
-
-
-def _rounds_to_single(limit: int | float | Decimal) -> bool:
-    """Whether single precision holds another, finite number in place of `limit`."""
-    try:
-        single: float = struct.unpack("f", struct.pack("f", limit))[0]
-    except OverflowError:
-        return False
-    return single != 0 and Decimal(single) != Decimal(repr(limit) if isinstance(limit, float) else limit)
-
-
-def _from_text(listed: str, category: Category) -> Scalar:
-    """A text that was listed for a column of another type, read in that type. Raises `ValueError` if it is none."""
-    if category in ("integer", "number"):
-        return Decimal(listed)
-    if category == "date":
-        return date.fromisoformat(listed)
-    if category == "timestamp":
-        return datetime.fromisoformat(listed)
-    if category == "time":
-        return time.fromisoformat(listed)
-    if category == "boolean" and listed.lower() in ("true", "false"):
-        return listed.lower() == "true"
-    raise ValueError(listed)

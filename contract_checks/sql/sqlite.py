@@ -17,8 +17,9 @@ from sqlglot import exp, parse_one
 from typing_extensions import override
 
 from contract_checks.datatypes import Category
-from contract_checks.metrics import Bound, FieldPath
+from contract_checks.metrics import Bound, FieldPath, Parsed
 from contract_checks.sql.interface import (
+    NeedsValues,
     Unmeasurable,
     Value,
     call,
@@ -55,6 +56,8 @@ class SqliteSql(SqliteJsonSql):
     def value(self, path: FieldPath) -> Value:
         value = super().value(path)
         declared = self.relation.declared.get(path)
+        if value.format is not None:
+            return value  # text in a format of its own, not in ISO 8601
         if declared is not None and (value.category == "unknown" or declared in UNBOUND.get(value.category, ())):
             return replace(value, category=declared)
         return value
@@ -78,9 +81,12 @@ class SqliteSql(SqliteJsonSql):
             return None
         if self.in_document(path):
             return super().unparsed(path)
-        cell = self.value(path).expression
+        value = self.value(path)
+        if value.format is not None:
+            raise NeedsValues(Parsed(value.format))
+        cell = value.expression
         holds = exp.Coalesce(this=self.holds(cell, declared), expressions=[number(0)])
-        return count_if(exp.and_(is_not_null(cell), exp.Not(this=holds)))
+        return count_if(exp.and_(is_not_null(cell), exp.or_(exp.Not(this=holds), self.wrong_zone(path, cell))))
 
     @override
     def holds(self, cell: exp.Expr, declared: Category) -> exp.Expr:

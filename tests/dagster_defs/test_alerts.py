@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+from builders import odcs
 from databases import Put
 from pipelines import GOOD, NEGATIVE, NO_AMOUNT, TOO_FEW, orders_contract
 
@@ -221,6 +223,42 @@ def test_what_was_broken_before_is_no_news(instance: dg.DagsterInstance, put: Pu
     desk.tick()
 
     assert not inbox.messages
+
+
+def test_a_contract_that_cannot_be_used_is_told_without_a_run(instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    """A file that breaks is told once, to everybody, whoever else is left out, and once more when it is mended."""
+    inbox = Inbox()
+    file = tmp_path / "orders.odcs.yaml"
+    good = odcs("[{name: id, logicalType: integer}]", name="orders")
+    cursor = None
+    for text in (good, "id: [", "id: [", good):
+        file.write_text(text)
+        definitions = build_definitions(tmp_path, source="duckdb://", alerts=Alerts([inbox], only_owners={"team:a"}))
+        (sensor,) = definitions.sensors or ()
+        context = dg.build_sensor_context(instance=instance, cursor=cursor)
+        sensor.evaluate_tick(context)  # type: ignore[union-attr]
+        cursor = context.cursor
+
+    asset = "broken_contracts/orders_odcs"
+    assert inbox.titles == [f"{asset}: the contract cannot be used", f"{asset}: the contract is no longer broken"]
+    assert "orders.odcs.yaml:2" in inbox.messages[0][2]
+
+
+def test_owners_are_told_of_a_contract_that_contradicts_itself(instance: dg.DagsterInstance, put: Put) -> None:
+    """Where a contract can be read so far that its owners are known, they are told, and its red asset shows them."""
+    sales, others = Inbox(), Inbox()
+    alerts = Alerts(owners={"team:sales": sales, "team:other": others})
+    desk = Desk(instance, put, alerts, owned("team:sales"))
+    desk.settings["partitions"] = {"orders": dg.StaticPartitionsDefinition(["a"])}
+    desk.tick()
+    (red,) = desk._definitions("duckdb://").resolve_all_asset_specs()
+    desk.settings.clear()
+    desk.tick()
+
+    asset = "warehouse/orders"
+    assert sales.titles == [f"{asset}: the contract cannot be used", f"{asset}: the contract is no longer broken"]
+    assert not others.messages
+    assert list(red.owners) == ["team:sales"]
 
 
 def test_one_partition_does_not_mend_another(instance: dg.DagsterInstance, put: Put) -> None:

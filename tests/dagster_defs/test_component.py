@@ -99,6 +99,7 @@ def test_every_setting_reaches_the_definitions() -> None:
         "source": "duckdb://",
         "blocking": ["quality"],
         "publish": "always",
+        "group_by": "section",
         "schedules": "running",
         "name": "sales",
     }
@@ -113,6 +114,7 @@ def test_every_setting_reaches_the_definitions() -> None:
         assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING  # type: ignore[union-attr]
         assert component.blocking == ("quality",)
         graph = definitions.resolve_asset_graph()
+        assert {key.name for key in graph.asset_check_keys} == {"schema__all"}
         assert not any(graph.get(key).blocking for key in graph.asset_check_keys)
 
 
@@ -199,8 +201,11 @@ def test_dg_check_names_file_and_line(tmp_path: Path) -> None:
         "DAGSTER_HOME": str(tmp_path),
     }
 
+    dg_command = str(Path(sys.executable).parent / "dg")
+    options = subprocess.run([dg_command, "check", "defs", "--help"], capture_output=True, text=True, check=True).stdout
+
     def check() -> tuple[int, str]:
-        command = [str(Path(sys.executable).parent / "dg"), "check", "defs", "--use-active-venv"]
+        command = [dg_command, "check", "defs", *(["--use-active-venv"] if "--use-active-venv" in options else [])]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 from builders import contract_of, odcs
+from databases import Put
 from pipelines import ORDERS, RULES, orders_contract
 from sqlalchemy import create_engine
 
@@ -185,6 +186,31 @@ def test_a_function_has_what_assets_have() -> None:
     assert ran.success, ran.log
     assert {key.to_user_string() for key in orders.asset_deps[ORDERS]} == {"start", "other"}
     assert orders.op.description == "Makes orders."
+
+
+def test_rules_of_a_produced_asset_may_be_grouped() -> None:
+    """With `group_by` the rules of a section are one check, whose worst rule decides whether data is kept."""
+    broken = run(returning(TOO_FEW, group_by="section"))
+    kept = run(returning(GOOD, group_by="section"))
+
+    assert sorted(kept.checks) == sorted(broken.checks) == ["quality__row_count", "schema__all"]
+    assert kept.success
+    assert not broken.materialized
+
+
+def test_functions_that_measure_reach_a_produced_asset(put: Put) -> None:
+    """What is registered to measure a promise measures that of a produced asset as well."""
+    churn = Path(__file__).parents[1] / "examples" / "valid" / "openmetadata_proposal" / "churn_prediction_model.yaml"
+    source = put("duckdb", "SELECT 1 AS tenure_months", "model_predictions")
+
+    @contract_asset(churn, metrics={"AUC": lambda request: 0.7}, source=source)
+    def model() -> None:
+        """Trains a model."""
+
+    ran = run(model)
+
+    assert not ran.checks["quality__minimum_model_auc"].passed
+    assert ran.checks["quality__minimum_model_auc"].metadata["measured"].value == 0.7
 
 
 def test_an_asset_may_have_another_key(tmp_path: Path) -> None:

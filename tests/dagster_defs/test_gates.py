@@ -175,6 +175,25 @@ def test_the_gate_holds_across_runs_of_a_contract(tmp_path: Path, instance: dg.D
     assert line.requested() == 1
 
 
+def test_a_contract_that_contradicts_itself_holds_the_gate(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """While a contract cannot be used, nothing downstream is asked for, not even of data that is new and was kept."""
+    source = duckdb_file(tmp_path, Rows(GOOD), "orders")
+    parts = {"orders": dg.StaticPartitionsDefinition(["a"])}  # which no column of it tells apart
+    usable, red = (
+        dg.Definitions.merge(
+            build_definitions(orders_contract(), source=source, **settings), dg.Definitions(assets=[revenue])
+        )
+        for settings in ({}, {"partitions": parts})
+    )
+    line = Line(usable, instance)
+
+    assert line.run(dg.AssetSelection.assets(ORDERS))
+    line.definitions = red
+    assert line.requested() == 0
+    line.definitions = usable
+    assert line.requested() == 1
+
+
 def test_the_gate_holds_across_runs_of_an_existing_asset(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     """New data of somebody else's asset counts when its checks have passed on it, not before."""
     source = duckdb_file(tmp_path, Rows(GOOD), "orders")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -10,7 +11,7 @@ from builders import contract_of, odcs
 from databases import Put
 from pipelines import Ran, run
 
-from contract_checks.dagster_defs import build_contract_checks, build_definitions
+from contract_checks.dagster_defs import build_contract_checks, build_contract_schedules, build_definitions
 from contract_checks.model import Contract
 
 T = dg.AssetKey("t")
@@ -130,7 +131,7 @@ def test_columns_whose_names_look_alike_are_two_groups() -> None:
 
 
 def test_five_hundred_columns_are_few_checks(put: Put) -> None:
-    """A table of 500 columns with two rules each is three checks, by section."""
+    """A table of 500 columns, each of a type and required, is two checks, by section."""
     columns = [{"name": f"c{i}", "logicalType": "integer", "required": True} for i in range(500)]
     wide = contract_of(odcs(columns, "[{id: some, metric: rowCount, mustBe: 3}]"))
     rows = "SELECT " + ", ".join(f"1 AS c{i}" for i in range(500)) + " FROM range(3)"
@@ -150,6 +151,30 @@ def test_existing_assets_may_be_grouped_as_well(put: Put) -> None:
     checks = build_contract_checks(contract(), asset=t, source=put("duckdb", TWO_BROKEN), group_by="section")
     ran = run(dg.Definitions(), more=[t, checks])
     assert ran.failed == ["schema__all"]
+
+
+def test_schedules_of_existing_assets_know_groups() -> None:
+    """The schedule of checks that are grouped asks for the groups, and can be loaded."""
+    daily = contract_of(
+        odcs(
+            "[{name: id, logicalType: integer, required: true, unique: true}]",
+            more={"slaProperties": [{"property": "frequency", "value": 1, "unit": "d"}]},
+        )
+    )
+
+    @dg.asset
+    def t() -> None:
+        """Is made by somebody else."""
+
+    checks = build_contract_checks(daily, asset=t, source="duckdb://", group_by="section")
+    schedules = build_contract_schedules(daily, asset=t, group_by="section")
+    repository = dg.Definitions(assets=[t], asset_checks=[checks], schedules=schedules).get_repository_def()
+    tick = repository.get_schedule_def(schedules[0].name).evaluate_tick(
+        dg.build_schedule_context(scheduled_execution_time=datetime(2024, 7, 10, tzinfo=UTC), repository_def=repository)
+    )
+    (request,) = tick.run_requests or ()
+
+    assert set(request.asset_check_keys or ()) == {dg.AssetCheckKey(T, "schema__all")}
 
 
 @pytest.mark.parametrize("by", ["column", "section"])

@@ -166,6 +166,28 @@ def test_in_a_group_only_the_rules_that_open_incidents_do(
     assert not file.exists()
 
 
+def test_a_group_opens_an_incident_for_a_rule_in_it(instance: dg.DagsterInstance, put: Put, tmp_path: Path) -> None:
+    """A rule that opens incidents does so, too, where it shares a check of Dagster."""
+    file = tmp_path / "incidents.jsonl"
+    desk = Desk(instance, put, Incidents(file=file), managed(), group_by="section")
+    desk.after(TOO_FEW)
+    desk.after(GOOD)
+    assert [one["event"] for one in lines(file)] == ["opened", "resolved"]
+
+
+def test_an_incident_of_a_promise_that_is_gone_is_closed(
+    instance: dg.DagsterInstance, put: Put, tmp_path: Path
+) -> None:
+    """What the contract does not promise any more does not stay open for ever."""
+    file = tmp_path / "incidents.jsonl"
+    desk = Desk(instance, put, Incidents(file=file), managed())
+    desk.after(TOO_FEW)
+    desk.contract = orders_contract(incidents=False)
+    desk.tick()
+    assert [one["event"] for one in lines(file)] == ["opened", "resolved"]
+    assert "does not promise" in lines(file)[-1]["description"]
+
+
 @pytest.mark.parametrize(
     ("managed", "own", "severity", "unstated", "expected"),
     [

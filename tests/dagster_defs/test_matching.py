@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from databases import Put
 from pipelines import GOOD, RULES, TOO_FEW, orders_contract
 
 from contract_checks.dagster_defs import Matched, build_contract_checks, match_contracts
-from contract_checks.model import Contract
+from contract_checks.model import Cadence, Contract, Duration
 
 DAILY = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-01")
 
@@ -130,6 +131,38 @@ def test_assets_show_what_their_contract_says() -> None:
     assert metadata(described)["contract/id"] == "mine"
     assert [column.name for column in metadata(described)["dagster/column_schema"].columns] == ["id"]
     assert "dagster/column_schema" not in metadata(plain)
+
+
+def test_a_matched_asset_is_as_fresh_as_its_contract_promises() -> None:
+    """It gets the contract's freshness policy and deadline check, and keeps a policy of its own."""
+    own = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=9))
+    contract = orders_contract(cadence=Cadence(Duration(1, "day"), time_of_day="09:00"))
+    without, with_own = (
+        match_contracts(defined(dg.AssetSpec(["warehouse", "orders"], freshness_policy=policy)), contract)
+        for policy in (None, own)
+    )
+
+    (spec_without,) = without.definitions.resolve_all_asset_specs()
+    (spec_with,) = with_own.definitions.resolve_all_asset_specs()
+    assert type(spec_without.freshness_policy).__name__ == "CronFreshnessPolicy"
+    assert spec_with.freshness_policy == own
+    checks = without.definitions.resolve_asset_graph().asset_check_keys
+    assert "sla__materialized_in_time" in {key.name for key in checks}
+
+
+def test_matched_contracts_have_schedules_if_asked() -> None:
+    """The schedules run the checks at the contract's cadence; without the setting there are none."""
+    contract = orders_contract(cadence=Cadence(Duration(1, "day")))
+    none, some = (
+        match_contracts(defined(orders), contract, source="duckdb://", schedules=status).definitions
+        for status in (None, dg.DefaultScheduleStatus.RUNNING)
+    )
+    dg.Definitions.validate_loadable(some)
+
+    assert not none.schedules
+    (schedule,) = some.schedules or ()
+    assert schedule.name == "contract_sla__warehouse__orders__every_1_d__0000_utc"
+    assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING  # type: ignore[union-attr]
 
 
 def test_a_partitioned_asset_is_looked_at_by_its_partitions(put: Put) -> None:

@@ -49,8 +49,9 @@ def test_the_example_of_the_component_loads(monkeypatch: pytest.MonkeyPatch) -> 
         (path / "contracts").mkdir(exist_ok=True)
         (path / "contracts" / "t.yaml").write_text(odcs(DAY, more={"domain": "sales"}))
         with sandbox.load_component_and_build_defs(defs_path=path) as (component, definitions):
-            (spec, *_) = definitions.resolve_all_asset_specs()
-            assert spec.key.path[0] == "warehouse"
+            specs = definitions.resolve_all_asset_specs()
+            assert {spec.key.path[0] for spec in specs} == {"warehouse"}
+            assert {spec.group_name for spec in specs} == {"sales", "contracts"}
             assert component.servers["warehouse"].url == "postgresql+psycopg://db.internal/sales"
     named = set(re.findall(r"`([a-z_]+)`", "".join(line for line in page.splitlines() if line.startswith("|"))))
     assert {one.name for one in fields(ContractsComponent)} <= named

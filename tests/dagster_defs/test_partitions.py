@@ -15,6 +15,7 @@ from databases import Put
 
 from contract_checks.dagster_defs import ByCadence, ContractTranslator, Partitions, build_contract_checks
 from contract_checks.dagster_defs import build_definitions as build
+from contract_checks.dagster_defs.partitions import RESULTS_PER_PARTITION
 from contract_checks.errors import ContractError
 from contract_checks.model import Cadence, Contract, Duration
 
@@ -329,6 +330,14 @@ def test_partitions_follow_from_the_cadence(unit: Any, kind: Any) -> None:
     assert next(iter(without.assets or ())).specs_by_key[T].partitions_def is None  # type: ignore[union-attr]
 
 
+@pytest.mark.skipif(RESULTS_PER_PARTITION, reason="this version of Dagster keeps results per partition")
+def test_results_per_partition_are_refused_where_dagster_has_none() -> None:
+    """An older Dagster is no reason to keep only the latest result in silence."""
+    with pytest.raises(ValueError, match="keeps no results per partition"):
+        build(contract(), source="duckdb://", partitions={"t": Partitions(DAILY, results="partition")})
+
+
+@pytest.mark.skipif(not RESULTS_PER_PARTITION, reason="this version of Dagster keeps no results per partition")
 def test_results_are_kept_per_partition_when_asked(put: Put) -> None:
     """With `results="partition"` Dagster keeps a result of every check for each partition, without a warning."""
     with warnings.catch_warnings():

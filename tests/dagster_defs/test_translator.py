@@ -125,7 +125,7 @@ def test_what_is_not_checked_is_on_the_asset() -> None:
     spec = asset_spec(contract)
 
     (record,) = spec.metadata["contract/not_checked"].records
-    assert record.data == {"place": f"{FILE}:30", "section": "sla", "reason": "retention is not measured"}
+    assert record.data == {"place": "orders.yaml:30", "section": "sla", "reason": "retention is not measured"}
     assert "10 EUR a month" in spec.metadata["contract/documented"].md_str
     assert spec.metadata["contract/problems"].records[0].data["problem"] == "unknown key 'foo'"
     assert "[Glossary](https://example.com/glossary)" in str(spec.description)

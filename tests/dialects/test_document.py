@@ -161,3 +161,27 @@ def test_the_digest_changes_with_the_text() -> None:
     """Two texts have two digests, one text always the same."""
     assert parse_document("a: 1").digest == parse_document("a: 1").digest
     assert parse_document("a: 1").digest != parse_document("a: 2").digest
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("rules:\n- {query: SELECT COUNT(*) FROM {object}, mustBe: 0}\n", "a value with { } [ ] or a comma"),
+        ("- {path: data/{model}.csv, format: csv}\n", "a value with { } [ ] or a comma"),
+        ("rules: [1\nmore: 2\n", ""),
+        ("description: note: this\n", "a value with ': ' in it belongs in quotes"),
+        ("owner: @sales\n", "belongs in quotes"),
+        ('pattern: "\\d+"\n', "a backslash is written twice"),
+        ("pattern: *.csv\n", "a value that begins with '*' belongs in quotes"),
+        ("a:\n\tb: 1\n", "a tab cannot indent"),
+    ],
+)
+def test_a_slip_of_yaml_says_what_would_be_right(text: str, hint: str) -> None:
+    """The commonest mistakes of YAML come with what to write instead."""
+    with pytest.raises(ContractError) as raised:
+        parse_document(text, "a.yaml")
+
+    assert len(raised.value.problems) == 1
+    found = raised.value.problems[0].hint
+    assert hint in found
+    assert bool(hint) == bool(found)

@@ -281,6 +281,7 @@ def test_text_is_documentation() -> None:
     ("rule", "why"),
     [
         ("{metric: rowCount, mustBe: 5, unit: percent}", "a row count in percent needs an earlier count"),
+        ("{metric: rowCount, mustBe: 5, unit: '%', arguments: {period: 24, unit: h}}", "needs an earlier count"),
         ("{metric: rowCount}", "the rule has no operator"),
         ("{metric: nullValues, mustBe: 0}", "nullValues belongs to a property"),
         ("{metric: between, mustBe: 0}", "'between' is no metric of the standard"),

@@ -464,6 +464,8 @@ def test_a_test_case_in_the_contract_is_a_check(
         ("columnValuesToBeNotNull", "a", {"sparkle": "1"}),
         ("columnValuesToBeBetween", "a", {"minValue": "1", "threshold": "1", "thresholdUnit": "ROWS"}),
         ("columnValuesToBeBetween", "a", {"minValue": "low"}),
+        ("columnValuesToBeBetween", "a", {"minValue": "1e999999999"}),
+        ("columnValuesToBeBetween", "a", {"minValue": "NaN"}),
         ("columnValuesToBeInSet", "w", {"allowedValues": "x, y"}),
         ("columnValuesToBeNotNull", "a", {"dimensionFailurePolicy": "ANY_DIMENSION"}),
         ("columnValuesToBeAtExpectedLocation", "w", {"locationReferenceType": "CITY"}),

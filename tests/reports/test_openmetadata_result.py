@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 from databases import SHARED, Put
 
 from contract_checks.checks import Settings
+from contract_checks.cli import commands
 from contract_checks.dagster_defs import Incidents, build_definitions
 from contract_checks.dagster_defs.om_results import openmetadata_results
 from contract_checks.dialects import read
@@ -175,3 +178,17 @@ def test_a_run_without_verdicts_is_running_or_aborted(
     run = instance.create_run_for_job(job, status=status)
     assert run.status is status
     assert [one["contractExecutionStatus"] for one in openmetadata_results(instance, made)] == [expected]
+
+
+# --------------------------------------------------------------------------- the command line
+
+
+def test_the_command_line_prints_the_result_for_openmetadata(put: Put, tmp_path: Path) -> None:
+    """`--openmetadata` prints the object alone, and the exit code is that of the test."""
+    file = tmp_path / "orders.yaml"
+    file.write_text(TEXT, encoding="utf-8")
+    done = CliRunner().invoke(commands, ["test", str(file), "--source", put("duckdb", ROWS), "--openmetadata"])
+    assert json.loads(done.stdout)["dataContractFQN"] == "pg.t.dataContract_orders_contract"
+    assert done.exit_code == 1
+    both = CliRunner().invoke(commands, ["test", str(file), "--json", "--openmetadata"])
+    assert "choose one" in both.output

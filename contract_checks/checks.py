@@ -300,11 +300,8 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
         checks.append(_schema_check(dataset, "decodable", NONE_ALLOWED, (Undecodable(),), "every message decodes"))
     if expected and dataset.compatibility != "subset":
         named = tuple(one for one in expected if one.field[-1] not in EACH)
-        checks.append(
-            _schema_check(
-                dataset, "columns", ColumnsPresent(named), (Columns(),), f"{count_text(len(named), 'column')} present"
-            )
-        )
+        present = f"{count_text(len(named), 'column')} present"
+        checks.append(_schema_check(dataset, "columns", ColumnsPresent(named), (Columns(),), present))
     if expected and dataset.compatibility in ("exact", "subset"):
         checks.append(
             _schema_check(dataset, "unexpected_columns", NoOtherColumns(expected), (Columns(),), "no other columns")
@@ -312,15 +309,8 @@ def _schema_checks(dataset: Dataset) -> list[Check]:
     typed = tuple(one for one in expected if one.type is not None)
     if typed:
         metrics: tuple[Metric, ...] = (Columns(), *(UnparsedValues(one.field) for one in typed))
-        checks.append(
-            _schema_check(
-                dataset,
-                "types",
-                TypesMatch(typed),
-                metrics,
-                f"{count_text(len(typed), 'column')} of {'its' if len(typed) == 1 else 'their'} type",
-            )
-        )
+        promised = f"{count_text(len(typed), 'column')} of the promised type"
+        checks.append(_schema_check(dataset, "types", TypesMatch(typed), metrics, promised))
     for path, column in stored:
         checks += _column_checks(dataset, path, column)
     key = sorted(

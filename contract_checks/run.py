@@ -152,7 +152,7 @@ def check_dataset(
     with source.session(plan.siblings or (plan.dataset,)) as session:
         try:
             relation = session.relation(plan.dataset)
-            if relation.encoding == "json":
+            if relation.encoding == "json" and plan.dataset.kind.lower() != "topic":
                 selected = of_documents(selected, plan.dataset)
             if rows is None:
                 results, row_count = _evaluate(selected, plan, relation, session, moment, sample_rows, metrics)

@@ -12,7 +12,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -142,7 +142,7 @@ def sqlite_file(folder: Path, rows: Rows, table: str = "t") -> str:
     with _loaded(rows) as connection:
         data = connection.execute(rows.query).fetchall()
     target = f"{table}_stored" if rows.view else table
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute(f"CREATE TABLE {target} ({', '.join(f'{_quoted(name)} {kind}' for name, kind in declared)})")
         if rows.view:
             database.execute(f"CREATE VIEW {table} AS SELECT * FROM {target}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -208,7 +209,7 @@ def test_a_reason_of_ours_is_not_masked(check: Callable[..., Report]) -> None:
 
 def test_the_newest_sensitive_moment_is_not_told(tmp_path: Path) -> None:
     """Of a sensitive column that is promised to be fresh only the age is told."""
-    with sqlite3.connect(tmp_path / "x.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database, database:
         database.execute("CREATE TABLE t (at TIMESTAMP)")
         database.execute("INSERT INTO t VALUES ('2001-02-03 04:05:06')")
     database.close()

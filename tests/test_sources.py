@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def test_cells_without_a_type_are_judged_alike(place: str, logical: str, put: Pu
     for cells, wrong in ((good, False), *(([one], True) for one in bad)):
         if place == "sqlite":
             (tmp_path / "t.sqlite").unlink(missing_ok=True)
-            with sqlite3.connect(tmp_path / "t.sqlite") as database:
+            with closing(sqlite3.connect(tmp_path / "t.sqlite")) as database, database:
                 database.execute(f"CREATE TABLE t (a {logical.upper()}, n INTEGER)")
                 database.executemany("INSERT INTO t VALUES (?, 1)", [(cell,) for cell in cells])
             database.close()
@@ -332,6 +333,7 @@ def test_an_engine_is_a_source(tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql("INSERT INTO t VALUES (-2)")
     assert counted(check_contract(positive(), source=engine)) == 2
+    engine.dispose()
 
 
 # --------------------------------------------------------------------------- the embedded warehouse

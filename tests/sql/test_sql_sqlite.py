@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -36,7 +37,7 @@ def check(tmp_path: Path) -> Any:
 
     def run(declared: str, cells: tuple[Any, ...], column: Mapping[str, Any]) -> Report:
         path = tmp_path / "t.sqlite"
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             database.execute(f"CREATE TABLE t (a {declared})")
             database.executemany("INSERT INTO t VALUES (?)", [(cell,) for cell in cells])
         database.close()

@@ -88,6 +88,8 @@ def test_the_kind_of_source_is_shown_if_it_is_known(source: str | Path | None, k
 THIRD_PARTY = [
     # Dagster's storage with Python 3.12 and newer
     "ignore:datetime.datetime.utc:DeprecationWarning",
+    # dagster-dbt asks sqlglot for its older accelerator
+    "ignore:sqlglotrs is deprecated:DeprecationWarning",
     # Dagster 1.12 with pydantic 2.13 and newer
     "ignore:Support for class-based `config` is deprecated:DeprecationWarning",
 ]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 Scalar: TypeAlias = "None | bool | int | float | Decimal | str | date | datetime | time"
 FieldPath: TypeAlias = tuple[str, ...]
@@ -471,6 +471,20 @@ class Sample:
 Measurements: TypeAlias = Mapping[Metric, Measurement]
 
 
+Operator: TypeAlias = Literal[
+    "mustBe",
+    "mustNotBe",
+    "mustBeGreaterThan",
+    "mustBeGreaterOrEqualTo",
+    "mustBeLessThan",
+    "mustBeLessOrEqualTo",
+    "mustBeBetween",
+    "mustNotBeBetween",
+]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+"""The operators of a rule, as ODCS spells them."""
+
+
 @dataclass(frozen=True)
 class Threshold:
     """An operator of ODCS with its value.
@@ -478,15 +492,6 @@ class Threshold:
     `value` is a pair for the two `Between` operators, whose bounds count as inside when `inclusive`.
     """
 
-    operator: Literal[
-        "mustBe",
-        "mustNotBe",
-        "mustBeGreaterThan",
-        "mustBeGreaterOrEqualTo",
-        "mustBeLessThan",
-        "mustBeLessOrEqualTo",
-        "mustBeBetween",
-        "mustNotBeBetween",
-    ]
+    operator: Operator
     value: Scalar | tuple[Scalar, Scalar] = field(default=0)
     inclusive: bool = True

@@ -33,6 +33,7 @@ from contract_checks.metrics import (
     NotNull,
     NotOneOf,
     OneOf,
+    Operator,
     RowCount,
     Scalar,
     Threshold,
@@ -177,10 +178,7 @@ _BOUNDS: dict[str, tuple[Literal[">=", ">", "<=", "<"], str]] = {
     "<=": ("<=", "maximum"),
     "<": ("<", "exclusiveMaximum"),
 }
-_CountOperator = Literal[
-    "mustBe", "mustNotBe", "mustBeGreaterThan", "mustBeGreaterOrEqualTo", "mustBeLessThan", "mustBeLessOrEqualTo"
-]
-_COUNTS: dict[str, _CountOperator] = {
+_COUNTS: dict[str, Operator] = {
     "=": "mustBe",
     "==": "mustBe",
     "!=": "mustNotBe",

@@ -36,6 +36,7 @@ from contract_checks.metrics import (
     NotNull,
     NotOneOf,
     OneOf,
+    Operator,
     Query,
     RowCount,
     Scalar,
@@ -63,7 +64,7 @@ _OPPOSITES = {
     "mustBeBetween": "mustNotBeBetween",
     "mustNotBeBetween": "mustBeBetween",
 }
-_MUST = {
+_MUST: dict[str, Operator] = {
     "must_be": "mustBe",
     "must_not_be": "mustNotBe",
     "must_be_greater_than": "mustBeGreaterThan",
@@ -263,7 +264,7 @@ def _contract_check(content: Mapping[str, Any], dataset: Dataset, column: FieldP
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise parts.no("'columns' is no list of names")
     fields = [find_field(name, dataset.columns)[0] for name in names]
-    limits = tuple(_must(parts))
+    limits = parts.thresholds(_MUST)
     none = re.fullmatch(r"no_(missing|invalid|duplicate)_values", kind)
     metric, field, unit = _metric(f"{none[1]}_count" if none else kind, fields, parts)
     if none and not limits:
@@ -272,22 +273,6 @@ def _contract_check(content: Mapping[str, Any], dataset: Dataset, column: FieldP
     if not limits:
         raise parts.no("nothing says what its number must be")
     return Promise(metric, _requirement(metric, limits, unit), kind, field)
-
-
-def _must(parts: Payload) -> list[Threshold]:
-    found = []
-    for key, operator in _MUST.items():
-        value = parts.take(key)
-        if value is None:
-            continue
-        pair = operator.endswith("Between")
-        values = value if pair and isinstance(value, list) else [value]
-        if len(values) != (2 if pair else 1) or any(
-            isinstance(one, bool) or not isinstance(one, int | Decimal) for one in values
-        ):
-            raise parts.no(f"'{key}' is not followed by {'two numbers' if pair else 'a number'}")
-        found.append(Threshold(operator, (values[0], values[1]) if pair else value))  # type: ignore[arg-type]
-    return found
 
 
 # --------------------------------------------------------------------------- metrics

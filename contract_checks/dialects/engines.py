@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from contract_checks.dialects.conditions import ReadCondition, UnreadableConditionError, find_field, typed_literal
 from contract_checks.dialects.document import parse_document
 from contract_checks.errors import ContractError
-from contract_checks.metrics import FieldPath, Metric, Scalar
+from contract_checks.metrics import FieldPath, Metric, Operator, Scalar, Threshold
 from contract_checks.model import Column, Dataset, Requirement, Severity
 
 
@@ -150,6 +150,22 @@ class Payload:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | Decimal)):
             raise self.no(f"'{key}' is no number")
         return value
+
+    def thresholds(self, operators: Mapping[str, Operator]) -> tuple[Threshold, ...]:
+        """Every comparison among the parts; `operators` says which parts are one, and which."""
+        found = []
+        for key, operator in operators.items():
+            value = self.take(key)
+            if value is None:
+                continue
+            pair = operator.endswith("Between")
+            values = value if pair and isinstance(value, list) else [value]
+            if len(values) != (2 if pair else 1) or any(
+                isinstance(one, bool) or not isinstance(one, int | Decimal) for one in values
+            ):
+                raise self.no(f"'{key}' is not followed by {'two numbers' if pair else 'a number'}")
+            found.append(Threshold(operator, (values[0], values[1]) if pair else value))
+        return tuple(found)
 
     def typed(self, value: Any, column: Column | None) -> Scalar:
         """A single value in the type of the column."""

@@ -271,17 +271,5 @@ class Definition(Piece):
     description: str | None = None
 
 
-OPERATORS = (
-    "mustBe",
-    "mustNotBe",
-    "mustBeGreaterThan",
-    "mustBeGreaterOrEqualTo",
-    "mustBeLessThan",
-    "mustBeLessOrEqualTo",
-    "mustBeBetween",
-    "mustNotBeBetween",
-)
-"""The operators of a rule, as the standard spells them."""
-
 ARGUMENTS = ("validValues", "missingValues", "pattern", "properties")
 """The arguments of the library's metrics."""

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
-from contract_checks.dialects.odcs_document import OPERATORS
 from contract_checks.dialects.odcs_notes import Notes, Path, did_you_mean, text_of
-from contract_checks.metrics import Scalar, Threshold
+from contract_checks.metrics import OPERATORS, Operator, Scalar, Threshold
 
-_Operator: TypeAlias = Literal[
-    "mustBe",
-    "mustNotBe",
-    "mustBeGreaterThan",
-    "mustBeGreaterOrEqualTo",
-    "mustBeLessThan",
-    "mustBeLessOrEqualTo",
-    "mustBeBetween",
-    "mustNotBeBetween",
-]
-_BY_NAME: dict[str, _Operator] = {
-    **{name: name for name in get_args(_Operator)},
+_BY_NAME: dict[str, Operator] = {
+    **{name: name for name in OPERATORS},
     # How early examples of the standard spelled two of them.
     "mustBeGreaterThanOrEqualTo": "mustBeGreaterOrEqualTo",
     "mustBeLessThanOrEqualTo": "mustBeLessOrEqualTo",

@@ -32,6 +32,7 @@ from contract_checks.metrics import (
     NotNull,
     NotOneOf,
     OneOf,
+    Operator,
     OtherColumns,
     OtherRows,
     Query,
@@ -223,10 +224,7 @@ def _column_set(parameters: Parameters, name: str) -> tuple[ReadCondition, ...]:
     return (ReadCondition(name, ColumnNames(names, bool(ordered)), NONE_ALLOWED, None),)
 
 
-_SqlOperator = Literal[
-    "mustBe", "mustNotBe", "mustBeGreaterThan", "mustBeGreaterOrEqualTo", "mustBeLessThan", "mustBeLessOrEqualTo"
-]
-_SQL_OPERATORS: dict[str, _SqlOperator] = {
+_SQL_OPERATORS: dict[str, Operator] = {
     "==": "mustBe",
     "!=": "mustNotBe",
     ">": "mustBeGreaterThan",

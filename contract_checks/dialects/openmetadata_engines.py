@@ -6,15 +6,14 @@ Whatever is left over in a payload makes the rule untranslatable: half a rule is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from contract_checks.dialects.conditions import NONE_ALLOWED, ReadCondition, find_field
 from contract_checks.dialects.engines import Payload
-from contract_checks.metrics import DuplicateKeys, FieldPath, NotNull, RowCount, Threshold, Violations
+from contract_checks.metrics import DuplicateKeys, FieldPath, NotNull, Operator, RowCount, Threshold, Violations
 from contract_checks.model import Column, Thresholds
 
-_OPERATORS = {
+_OPERATORS: dict[str, Operator] = {
     "must_be": "mustBe",
     "must_be_equal_to": "mustBe",
     "must_not_be": "mustNotBe",
@@ -74,18 +73,7 @@ def _fields(payload: Payload) -> list[FieldPath]:
 
 
 def _thresholds(payload: Payload) -> Thresholds:
-    found = []
-    for key, operator in _OPERATORS.items():
-        value = payload.take(key)
-        if value is None:
-            continue
-        pair = operator.endswith("Between")
-        values = value if pair and isinstance(value, list) else [value]
-        if len(values) != (2 if pair else 1) or any(
-            isinstance(one, bool) or not isinstance(one, int | Decimal) for one in values
-        ):
-            raise payload.no(f"'{key}' is not followed by {'two numbers' if pair else 'a number'}")
-        found.append(Threshold(operator, tuple(values) if pair else value))  # type: ignore[arg-type]
+    found = payload.thresholds(_OPERATORS)
     if not found and "testDefinition" not in payload.parts:
         raise payload.no("nothing says what its number must be")
-    return Thresholds(tuple(found))
+    return Thresholds(found)

@@ -44,6 +44,7 @@ from contract_checks.dialects.openmetadata_reading import (
 )
 from contract_checks.errors import ContractError
 from contract_checks.metrics import (
+    OPERATORS,
     AllOf,
     Bound,
     DuplicateKeys,
@@ -57,17 +58,6 @@ from contract_checks.metrics import (
     Violations,
 )
 from contract_checks.model import Column, Dataset, Expectation, Severity, Thresholds
-
-OPERATORS = (
-    "mustBe",
-    "mustNotBe",
-    "mustBeGreaterThan",
-    "mustBeGreaterOrEqualTo",
-    "mustBeLessThan",
-    "mustBeLessOrEqualTo",
-    "mustBeBetween",
-    "mustNotBeBetween",
-)
 
 
 class QualitySection(Shape):
@@ -399,11 +389,11 @@ def read_thresholds(reader: Reader, item: dict[str, Any], path: Path) -> tuple[T
             if not isinstance(value, list) or len(value) != 2 or not all(_is_number(one) for one in value):
                 reader.error((*path, operator), f"'{operator}' must be a list of two numbers")
                 continue
-            found.append(Threshold(operator, (value[0], value[1])))  # type: ignore[arg-type]
+            found.append(Threshold(operator, (value[0], value[1])))
         elif isinstance(value, list | dict) or (operator not in ("mustBe", "mustNotBe") and not _is_number(value)):
             reader.error((*path, operator), f"'{operator}' must be a number, not {kind_of(value)}")
         else:
-            found.append(Threshold(operator, value))  # type: ignore[arg-type]
+            found.append(Threshold(operator, value))
     return tuple(found)
 
 

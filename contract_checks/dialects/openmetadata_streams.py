@@ -10,12 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from contract_checks.dialects.conditions import NONE_ALLOWED
 from contract_checks.dialects.openmetadata_reading import Path, Reader, short
 from contract_checks.dialects.times import unit_of
-from contract_checks.metrics import MESSAGE_TIME, FieldPath, FollowedWithin, Rate, RateUnit, Threshold, Violations
+from contract_checks.metrics import (
+    MESSAGE_TIME,
+    FieldPath,
+    FollowedWithin,
+    Operator,
+    Rate,
+    RateUnit,
+    Threshold,
+    Violations,
+)
 from contract_checks.model import Column, Duration, Expectation, Thresholds, exact_duration, walk_columns
 
 PRODUCERS_CLOCK = "the time of a message is its producer's, unless the topic has message.timestamp.type LogAppendTime"
@@ -25,8 +34,7 @@ _RATE = re.compile(
     r"(?P<count>\d[\d,_]*(?:\.\d+)?)\s*(?P<times>[km])?\s*"
     r"(?:events?|messages?|msgs?|records?|rows?)?\s*(?:/|per\s+|a\s+)\s*(?P<unit>[a-z]+)\s*"
 )
-_Operator = Literal["mustBe", "mustBeGreaterThan", "mustBeGreaterOrEqualTo", "mustBeLessThan", "mustBeLessOrEqualTo"]
-_OPERATORS: dict[str, _Operator] = {
+_OPERATORS: dict[str, Operator] = {
     ">": "mustBeGreaterThan",
     "<": "mustBeLessThan",
     "=": "mustBe",

@@ -99,10 +99,10 @@ class Session(ABC):
             return _measurements(scan, self.run(scan.sql), relation)
         except QueryError as error:
             if scan.kind != "aggregate" or len(scan.metrics) == 1:
-                return [Measurement(metric, error=str(error), sql=scan.sql) for metric in scan.metrics]
-        return self._isolate(scan, relation)
+                return _all_failed(scan, error)
+            return self._isolate(scan, relation, error)
 
-    def _isolate(self, scan: Scan, relation: Relation) -> Iterable[Measurement]:
+    def _isolate(self, scan: Scan, relation: Relation, error: QueryError) -> Iterable[Measurement]:
         """Find the metrics that made a shared scan fail, then ask for the others together once more.
 
         The second shared scan, not the single ones, gives the values, so that they come from one moment.
@@ -111,23 +111,27 @@ class Session(ABC):
         for part in split(scan, relation):
             try:
                 self.run(part.sql)
-            except QueryError as error:
-                culprits[part.metrics[0]] = Measurement(part.metrics[0], error=str(error), sql=part.sql)
-        rest = without(scan, culprits, relation) if culprits else None
+            except QueryError as own:
+                culprits |= {one.metric: one for one in _all_failed(part, own)}
+        if not culprits:
+            return _all_failed(scan, error)
+        rest = without(scan, culprits, relation)
         if rest is None:
-            return culprits.values() or [Measurement(metric, error="the scan failed") for metric in scan.metrics]
+            return culprits.values()
         try:
             return [*culprits.values(), *_measurements(rest, self.run(rest.sql), relation)]
-        except QueryError as error:
-            return [
-                *culprits.values(),
-                *(Measurement(metric, error=str(error), sql=rest.sql) for metric in rest.metrics),
-            ]
+        except QueryError as again:
+            return [*culprits.values(), *_all_failed(rest, again)]
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """`fetch`, with the statement noted."""
         self._statements.append(sql)
         return self.fetch(sql)
+
+
+def _all_failed(scan: Scan, error: QueryError) -> list[Measurement]:
+    """What is known of a scan's metrics when its statement fails: only why."""
+    return [Measurement(metric, error=str(error), sql=scan.sql) for metric in scan.metrics]
 
 
 def _measurements(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -> list[Measurement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -23,6 +23,9 @@ from contract_checks.model import (
     Severity,
     Thresholds,
 )
+
+if TYPE_CHECKING:
+    from databases import Put
 
 ORDERS = dg.AssetKey(["warehouse", "orders"])
 
@@ -163,3 +166,48 @@ def run_orders(contract: Contract, source: Any, selection: dg.AssetSelection | N
 def renamed(contract: Contract, **changes: Any) -> Contract:
     """The contract with changes to its only dataset."""
     return contract.with_datasets((replace(contract.datasets[0], **changes),))
+
+
+class Desk:
+    """A contract whose sensor is looked through: data comes and goes, runs and ticks happen.
+
+    `sensor` is the argument of `build_definitions` that makes the sensor, `settings` are its other ones.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        put: Put,
+        contract: Contract,
+        sensor: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        self.instance, self.put, self.contract, self.sensor, self.settings = instance, put, contract, sensor, settings
+        self.cursor: str | None = None
+
+    def _definitions(self, source: str) -> dg.Definitions:
+        return build_definitions(self.contract, source=source, retry_wait=0, **self.sensor, **self.settings)
+
+    def run(self, rows: str, **more: Any) -> None:
+        """Fill a place anew and run the checks on it; without rows there is no such place."""
+        definitions = self._definitions(self.put("parquet", rows, "orders") if rows else "/nowhere/at/all")
+        dg.materialize(
+            list(definitions.assets or ()),
+            instance=self.instance,
+            resources=dict(definitions.resources or {}),
+            raise_on_error=False,
+            **more,
+        )
+
+    def tick(self) -> None:
+        """Let the sensor look, as a daemon would that was started again in between."""
+        (sensor,) = self._definitions("duckdb://").sensors or ()
+        context = dg.build_sensor_context(instance=self.instance, cursor=self.cursor)
+        sensor.evaluate_tick(context)  # type: ignore[union-attr]
+        self.cursor = context.cursor
+
+    def after(self, *rows: str) -> None:
+        """Run on rows, one after the other, then look."""
+        for one in rows:
+            self.run(one)
+        self.tick()

@@ -15,7 +15,7 @@ import dagster as dg
 import pytest
 from builders import odcs
 from databases import Put
-from pipelines import GOOD, NEGATIVE, NO_AMOUNT, TOO_FEW, orders_contract
+from pipelines import GOOD, NEGATIVE, NO_AMOUNT, TOO_FEW, Desk, orders_contract
 
 from contract_checks.dagster_defs import Alerts, Partitions, build_definitions
 from contract_checks.model import Contract, Owner
@@ -46,47 +46,14 @@ class Inbox(apprise.NotifyBase):  # type: ignore[misc, name-defined]
         return [title for _, title, _ in self.messages]
 
 
-class Desk:
-    """Contracts with alerts: data comes and goes, runs and ticks happen."""
+class AlertDesk(Desk):
+    """Contracts with alerts, which have been looked at once."""
 
     def __init__(
         self, instance: dg.DagsterInstance, put: Put, alerts: Alerts, contract: Contract, **settings: Any
     ) -> None:
-        self.instance, self.put, self.alerts, self.contract, self.settings = instance, put, alerts, contract, settings
-        self.cursor: str | None = None
+        super().__init__(instance, put, contract, {"alerts": alerts}, settings)
         self.tick()
-
-    def _definitions(self, source: str) -> dg.Definitions:
-        return build_definitions(self.contract, source=source, alerts=self.alerts, retry_wait=0, **self.settings)
-
-    def run(self, rows: str, **more: Any) -> None:
-        """Fill a place anew and run the checks on it."""
-        definitions = self._definitions(self.put("parquet", rows, "orders"))
-        dg.materialize(
-            list(definitions.assets or ()),
-            instance=self.instance,
-            resources=dict(definitions.resources or {}),
-            raise_on_error=False,
-            **more,
-        )
-
-    def tick(self) -> None:
-        """Let the sensor look, as a daemon would that was started again in between."""
-        (sensor,) = self._definitions("duckdb://").sensors or ()
-        context = dg.build_sensor_context(instance=self.instance, cursor=self.cursor)
-        sensor.evaluate_tick(context)  # type: ignore[union-attr]
-        self.cursor = context.cursor
-
-    def after(self, rows: str) -> None:
-        """Run on rows, then look."""
-        self.run(rows)
-        self.tick()
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as one:
-        yield one
 
 
 def owned(*owners: str) -> Contract:
@@ -101,7 +68,7 @@ def owned(*owners: str) -> Contract:
 def test_a_broken_promise_is_told_once_and_again_when_kept(instance: dg.DagsterInstance, put: Put) -> None:
     """However often a promise is found broken, there is one message, and one when it is kept again."""
     inbox = Inbox()
-    desk = Desk(instance, put, Alerts([inbox]), orders_contract())
+    desk = AlertDesk(instance, put, Alerts([inbox]), orders_contract())
     for rows in (GOOD, TOO_FEW, TOO_FEW, GOOD, GOOD, TOO_FEW):
         desk.after(rows)
 
@@ -116,7 +83,7 @@ def test_a_broken_promise_is_told_once_and_again_when_kept(instance: dg.DagsterI
 def test_only_the_last_of_several_runs_is_told(instance: dg.DagsterInstance, put: Put) -> None:
     """What broke and was mended between two looks is no news."""
     inbox = Inbox()
-    desk = Desk(instance, put, Alerts([inbox]), orders_contract())
+    desk = AlertDesk(instance, put, Alerts([inbox]), orders_contract())
     desk.run(TOO_FEW)
     desk.run(GOOD)
     desk.tick()
@@ -127,7 +94,7 @@ def test_only_the_last_of_several_runs_is_told(instance: dg.DagsterInstance, put
 def test_what_could_not_be_evaluated_is_told(instance: dg.DagsterInstance, put: Put) -> None:
     """An errored check of severity error is a message as well."""
     inbox = Inbox()
-    desk = Desk(instance, put, Alerts([inbox]), orders_contract(minimum="error"))
+    desk = AlertDesk(instance, put, Alerts([inbox]), orders_contract(minimum="error"))
     desk.after(NO_AMOUNT)
 
     assert any("Could not evaluate" in body for _, _, body in inbox.messages)
@@ -136,8 +103,8 @@ def test_what_could_not_be_evaluated_is_told(instance: dg.DagsterInstance, put: 
 def test_warnings_are_told_when_asked_for(instance: dg.DagsterInstance, put: Put) -> None:
     """Warnings are left out by default, and errors where only warnings are wanted."""
     inbox, warned = Inbox(), Inbox()
-    errors = Desk(instance, put, Alerts([inbox]), orders_contract())
-    desk = Desk(instance, put, Alerts([warned], severities={"warning"}), orders_contract())
+    errors = AlertDesk(instance, put, Alerts([inbox]), orders_contract())
+    desk = AlertDesk(instance, put, Alerts([warned], severities={"warning"}), orders_contract())
     desk.after(NEGATIVE)
     errors.tick()
     desk.after(TOO_FEW)
@@ -151,7 +118,7 @@ def test_sections_and_owners_narrow_what_is_told(instance: dg.DagsterInstance, p
     schema, other, mine = Inbox(), Inbox(), Inbox()
     contract = owned("team:sales")
     desks = [
-        Desk(instance, put, alerts, contract)
+        AlertDesk(instance, put, alerts, contract)
         for alerts in (
             Alerts([schema], sections={"schema"}),
             Alerts([other], only_owners={"team:finance"}),
@@ -173,7 +140,7 @@ def test_owners_are_told_of_their_contracts(instance: dg.DagsterInstance, put: P
     """A message goes to the owners of the contract that have an address, and to nobody else's."""
     sales, finance, everybody = Inbox(), Inbox(), Inbox()
     alerts = Alerts([everybody], owners={"team:sales": sales, "ann@example.com": [sales], "team:finance": finance})
-    Desk(instance, put, alerts, owned("team:sales", "bob@example.com")).after(TOO_FEW)
+    AlertDesk(instance, put, alerts, owned("team:sales", "bob@example.com")).after(TOO_FEW)
 
     assert len(sales.messages) == len(everybody.messages) == 1
     assert not finance.messages
@@ -182,7 +149,7 @@ def test_owners_are_told_of_their_contracts(instance: dg.DagsterInstance, put: P
 def test_a_message_that_fails_is_tried_again(instance: dg.DagsterInstance, put: Put) -> None:
     """A place that does not answer gets its message with a later tick; those that were reached get no second one."""
     down, up = Inbox(works=False), Inbox()
-    desk = Desk(instance, put, Alerts([up], owners={"team:sales": down}), owned("team:sales"))
+    desk = AlertDesk(instance, put, Alerts([up], owners={"team:sales": down}), owned("team:sales"))
     desk.after(TOO_FEW)
     desk.tick()
     down.works = True
@@ -196,7 +163,7 @@ def test_a_message_that_fails_is_tried_again(instance: dg.DagsterInstance, put: 
 def test_a_place_that_never_answers_is_given_up(instance: dg.DagsterInstance, put: Put) -> None:
     """After ten attempts a message is dropped, so that the sensor's memory does not grow."""
     down = Inbox(works=False)
-    desk = Desk(instance, put, Alerts([down]), orders_contract())
+    desk = AlertDesk(instance, put, Alerts([down]), orders_contract())
     desk.after(TOO_FEW)
     for _ in range(12):
         desk.tick()
@@ -208,7 +175,7 @@ def test_a_place_that_never_answers_is_given_up(instance: dg.DagsterInstance, pu
 def test_the_memory_holds_no_address(instance: dg.DagsterInstance, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address with a token comes from the environment and is in no cursor."""
     monkeypatch.setenv("ALERTS_URL", "json://127.0.0.1:9/t0ken")
-    desk = Desk(instance, put, Alerts([dg.EnvVar("ALERTS_URL")]), orders_contract())
+    desk = AlertDesk(instance, put, Alerts([dg.EnvVar("ALERTS_URL")]), orders_contract())
     desk.after(TOO_FEW)
 
     assert "row_count" in (desk.cursor or "")
@@ -218,8 +185,8 @@ def test_the_memory_holds_no_address(instance: dg.DagsterInstance, put: Put, mon
 def test_what_was_broken_before_is_no_news(instance: dg.DagsterInstance, put: Put) -> None:
     """A sensor that is switched on does not tell the past."""
     inbox = Inbox()
-    Desk(instance, put, Alerts([Inbox()]), orders_contract()).run(TOO_FEW)
-    desk = Desk(instance, put, Alerts([inbox]), orders_contract())
+    AlertDesk(instance, put, Alerts([Inbox()]), orders_contract()).run(TOO_FEW)
+    desk = AlertDesk(instance, put, Alerts([inbox]), orders_contract())
     desk.tick()
 
     assert not inbox.messages
@@ -248,7 +215,7 @@ def test_owners_are_told_of_a_contract_that_contradicts_itself(instance: dg.Dags
     """Where a contract can be read so far that its owners are known, they are told, and its red asset shows them."""
     sales, others = Inbox(), Inbox()
     alerts = Alerts(owners={"team:sales": sales, "team:other": others})
-    desk = Desk(instance, put, alerts, owned("team:sales"))
+    desk = AlertDesk(instance, put, alerts, owned("team:sales"))
     desk.settings["partitions"] = {"orders": dg.StaticPartitionsDefinition(["a"])}
     desk.tick()
     (red,) = desk._definitions("duckdb://").resolve_all_asset_specs()
@@ -267,7 +234,7 @@ def test_one_partition_does_not_mend_another(instance: dg.DagsterInstance, put: 
     settings = {"orders": Partitions(dg.StaticPartitionsDefinition(["1", "2"]), column="amount")}
     contract = orders_contract()
     rows = "SELECT i AS id, 1 + (i > 2)::INT AS amount FROM range(9) r(i)"  # 1: three rows, 2: six rows
-    desk = Desk(instance, put, Alerts([inbox]), contract, partitions=settings)
+    desk = AlertDesk(instance, put, Alerts([inbox]), contract, partitions=settings)
     for key in ("1", "2"):
         desk.run(rows, partition_key=key)
         desk.tick()
@@ -306,7 +273,7 @@ def server() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def test_messages_travel_over_http(instance: dg.DagsterInstance, put: Put) -> None:
     """An address of apprise is really written to."""
     with server() as (address, received):
-        desk = Desk(instance, put, Alerts([address]), orders_contract())
+        desk = AlertDesk(instance, put, Alerts([address]), orders_contract())
         desk.after(TOO_FEW)
 
     (message,) = received
@@ -319,7 +286,7 @@ def test_events_are_read_in_full_from_a_database(tmp_path: Any, put: Put) -> Non
     """The sensor works on an instance that is stored in SQLite files as well."""
     inbox = Inbox()
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        desk = Desk(instance, put, Alerts([inbox]), replace(orders_contract(), name="Orders"))
+        desk = AlertDesk(instance, put, Alerts([inbox]), replace(orders_contract(), name="Orders"))
         desk.after(TOO_FEW)
         desk.after(GOOD)
 

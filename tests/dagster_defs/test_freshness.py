@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -252,12 +251,6 @@ def test_the_data_goes_before_the_materializations() -> None:
 @dg.asset(key=ORDERS)
 def orders() -> None:
     """Is made by somebody else."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
 
 
 def run_checks(checks: dg.AssetChecksDefinition, instance: dg.DagsterInstance) -> dict[str, dg.AssetCheckEvaluation]:

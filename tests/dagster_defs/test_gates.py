@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,12 +148,6 @@ def revenue() -> None:
 @dg.asset(key=ORDERS)
 def orders() -> None:
     """Is made by somebody else."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as made:
-        yield made
 
 
 def test_the_gate_holds_across_runs_of_a_contract(tmp_path: Path, instance: dg.DagsterInstance) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,6 @@ from contract_checks import history
 from contract_checks.cli import commands
 from contract_checks.dagster_defs import Partitions, build_definitions
 from contract_checks.dagster_defs.runs import history_text
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as one:
-        yield one
 
 
 def run(instance: dg.DagsterInstance, contract: Any, source: str, checks_only: bool = False, **more: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,56 +10,23 @@ from typing import Any
 import dagster as dg
 import pytest
 from databases import Put
-from pipelines import GOOD, TOO_FEW, orders_contract
+from pipelines import GOOD, TOO_FEW, Desk, orders_contract
 
 from contract_checks.checks import plan
-from contract_checks.dagster_defs import Incidents, build_definitions, incidents_of
+from contract_checks.dagster_defs import Incidents, incidents_of
 from contract_checks.dagster_defs.incidents import opens_incident
 from contract_checks.model import Contract
 
 ORDERS = dg.AssetKey(["warehouse", "orders"])
 
 
-class Desk:
-    """Contracts with incidents: data comes and goes, runs and ticks happen."""
+class IncidentDesk(Desk):
+    """Contracts with incidents."""
 
     def __init__(
-        self, instance: dg.DagsterInstance, put: Put, settings: Incidents, contract: Contract, **more: Any
+        self, instance: dg.DagsterInstance, put: Put, incidents: Incidents, contract: Contract, **settings: Any
     ) -> None:
-        self.instance, self.put, self.settings, self.contract, self.more = instance, put, settings, contract, more
-        self.cursor: str | None = None
-
-    def _definitions(self, source: str) -> dg.Definitions:
-        return build_definitions(self.contract, source=source, incidents=self.settings, retry_wait=0, **self.more)
-
-    def run(self, rows: str) -> None:
-        """Fill a place anew and run the checks on it."""
-        definitions = self._definitions(self.put("parquet", rows, "orders") if rows else "/nowhere/at/all")
-        dg.materialize(
-            list(definitions.assets or ()),
-            instance=self.instance,
-            resources=dict(definitions.resources or {}),
-            raise_on_error=False,
-        )
-
-    def tick(self) -> None:
-        """Let the sensor look, as a daemon would that was started again in between."""
-        (sensor,) = self._definitions("duckdb://").sensors or ()
-        context = dg.build_sensor_context(instance=self.instance, cursor=self.cursor)
-        sensor.evaluate_tick(context)  # type: ignore[union-attr]
-        self.cursor = context.cursor
-
-    def after(self, *rows: str) -> None:
-        """Run on rows, one after the other, then look."""
-        for one in rows:
-            self.run(one)
-        self.tick()
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as one:
-        yield one
+        super().__init__(instance, put, contract, {"incidents": incidents}, settings)
 
 
 def managed(**more: Any) -> Contract:
@@ -78,7 +44,7 @@ def test_an_incident_is_opened_once_updated_and_resolved(
 ) -> None:
     """However often a promise is found broken, it is one incident; a later break is another."""
     file = tmp_path / "incidents.jsonl"
-    desk = Desk(instance, put, Incidents(file=file), managed())
+    desk = IncidentDesk(instance, put, Incidents(file=file), managed())
     for rows in (GOOD, TOO_FEW, TOO_FEW, GOOD, GOOD, TOO_FEW):
         desk.after(rows)
 
@@ -96,7 +62,7 @@ def test_what_happened_between_two_looks_is_in_the_story(
 ) -> None:
     """A promise that broke and was mended before anybody looked is an incident all the same."""
     file = tmp_path / "incidents.jsonl"
-    desk = Desk(instance, put, Incidents(file=file), managed())
+    desk = IncidentDesk(instance, put, Incidents(file=file), managed())
     desk.after(GOOD)
     desk.after(TOO_FEW, GOOD)
     assert [one["event"] for one in lines(file)] == ["opened", "resolved"]
@@ -105,7 +71,7 @@ def test_what_happened_between_two_looks_is_in_the_story(
 def test_a_query_that_failed_neither_opens_nor_resolves(instance: dg.DagsterInstance, put: Put, tmp_path: Path) -> None:
     """While the data cannot be reached, incidents stay as they are."""
     file = tmp_path / "incidents.jsonl"
-    desk = Desk(instance, put, Incidents(file=file), managed(), retries=0)
+    desk = IncidentDesk(instance, put, Incidents(file=file), managed(), retries=0)
     desk.after("")
     assert not file.exists()
     desk.after(TOO_FEW)
@@ -117,7 +83,7 @@ def test_a_sensor_that_forgot_knows_open_incidents_from_the_event_log(
     instance: dg.DagsterInstance, put: Put, tmp_path: Path
 ) -> None:
     """Without its cursor the sensor opens no second incident for the same break."""
-    desk = Desk(instance, put, Incidents(file=tmp_path / "incidents.jsonl"), managed())
+    desk = IncidentDesk(instance, put, Incidents(file=tmp_path / "incidents.jsonl"), managed())
     desk.after(TOO_FEW)
     desk.cursor = None
     desk.after(GOOD)
@@ -143,7 +109,7 @@ def test_a_message_is_sent_when_an_incident_opens_and_when_it_is_resolved(
             return "memory://"
 
     inbox = Inbox()
-    desk = Desk(instance, put, Incidents([inbox]), managed())
+    desk = IncidentDesk(instance, put, Incidents([inbox]), managed())
     inbox.works = False
     desk.after(TOO_FEW)
     inbox.works = True
@@ -162,14 +128,14 @@ def test_in_a_group_only_the_rules_that_open_incidents_do(
     dataset = quiet.datasets[0]
     rules = tuple(replace(one, incident=False) for one in dataset.expectations)
     quiet = quiet.with_datasets((replace(dataset, expectations=rules),))
-    Desk(instance, put, Incidents(file=file), quiet, group_by="section").after(TOO_FEW)
+    IncidentDesk(instance, put, Incidents(file=file), quiet, group_by="section").after(TOO_FEW)
     assert not file.exists()
 
 
 def test_a_group_opens_an_incident_for_a_rule_in_it(instance: dg.DagsterInstance, put: Put, tmp_path: Path) -> None:
     """A rule that opens incidents does so, too, where it shares a check of Dagster."""
     file = tmp_path / "incidents.jsonl"
-    desk = Desk(instance, put, Incidents(file=file), managed(), group_by="section")
+    desk = IncidentDesk(instance, put, Incidents(file=file), managed(), group_by="section")
     desk.after(TOO_FEW)
     desk.after(GOOD)
     assert [one["event"] for one in lines(file)] == ["opened", "resolved"]
@@ -180,7 +146,7 @@ def test_an_incident_of_a_promise_that_is_gone_is_closed(
 ) -> None:
     """What the contract does not promise any more does not stay open for ever."""
     file = tmp_path / "incidents.jsonl"
-    desk = Desk(instance, put, Incidents(file=file), managed())
+    desk = IncidentDesk(instance, put, Incidents(file=file), managed())
     desk.after(TOO_FEW)
     desk.contract = orders_contract(incidents=False)
     desk.tick()

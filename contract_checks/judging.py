@@ -74,7 +74,7 @@ from contract_checks.shapes import columns_present, no_other_columns, types_matc
 from contract_checks.signatures import judge_signature
 from contract_checks.sql import Relation
 from contract_checks.values import plain_text
-from contract_checks.wording import count_text
+from contract_checks.wording import BOUND_SIGNS, count_text
 
 
 class Incomparable(Exception):
@@ -312,12 +312,11 @@ def _what(metric: Metric, count: int) -> str:
 
 
 def _breaking(condition: Condition, s: str) -> str:
-    signs = {">=": "≥", "<=": "≤", ">": ">", "<": "<"}
     match condition:
         case NotNull():
             return f"null value{s}"
         case Bound(operator, limit):
-            return f"value{s} not {signs[operator]} {show(limit)}"
+            return f"value{s} not {BOUND_SIGNS[operator]} {show(limit)}"
         case Length(minimum, maximum):
             return f"value{s} of a length outside {_range(minimum, maximum)}"
         case Matches(pattern, absent):
@@ -336,7 +335,7 @@ def _breaking(condition: Condition, s: str) -> str:
         case HasKeys(names):
             return f"value{s} without {' or '.join(names)}"
         case Parsed(format, bound):
-            beyond = f" {signs[bound.operator]} {show(bound.limit)}" if bound is not None else ""
+            beyond = f" {BOUND_SIGNS[bound.operator]} {show(bound.limit)}" if bound is not None else ""
             return f"value{s} that {'are' if s else 'is'} no `{format}` text{beyond}"
         case NotFuture(_, at):
             return f"value{s} after {show(at)}"

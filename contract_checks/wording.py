@@ -16,6 +16,8 @@ _SIGNS = {
     "mustBeLessThan": "<",
     "mustBeLessOrEqualTo": "≤",
 }
+BOUND_SIGNS = {">=": "≥", ">": ">", "<=": "≤", "<": "<"}
+"""The operators of a `Bound` as people write them."""
 
 
 def expected_text(requirement: Requirement) -> str:

@@ -37,8 +37,8 @@ from contract_checks.metrics import (
     field_text,
 )
 from contract_checks.model import Column, Dataset, Expectation, Thresholds, walk_columns
+from contract_checks.wording import BOUND_SIGNS
 
-_SIGNS = {">=": "≥", ">": ">", "<=": "≤", "<": "<"}
 _LISTED = 8
 
 
@@ -140,7 +140,7 @@ def condition_text(condition: Condition) -> str:
         case NotNull():
             return "not null"
         case Bound(operator, limit):
-            return f"{_SIGNS[operator]} {limit}"
+            return f"{BOUND_SIGNS[operator]} {limit}"
         case Length(minimum, maximum):
             return f"length {_range(minimum, maximum)}"
         case Matches(pattern, absent):

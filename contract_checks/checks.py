@@ -7,11 +7,11 @@ known by what a rule *is* (its id, its name, or what it says), never by where it
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Literal
 
 from contract_checks.errors import ContractError, Location, Problem
@@ -51,11 +51,10 @@ from contract_checks.model import (
     Thresholds,
     walk_columns,
 )
+from contract_checks.naming import cut_name, said, short_hash
+from contract_checks.naming import slug as slug
 from contract_checks.wording import count_text
 from contract_checks.wording import expected_text as expected_text
-
-MAX_NAME = 60
-"""The longest check name; a longer one is cut and ends in a hash of the whole."""
 
 NONE_ALLOWED = Thresholds((Threshold("mustBe", 0),))
 """The requirement of a rule that no row may break."""
@@ -114,6 +113,10 @@ class Settings:
     says how bad a column of another type is; to OpenMetadata it is only worth a warning. `allowed_paths` are the
     folders and addresses in which a contract's own servers may find files; None leaves it to the caller's
     default (Dagster: the working directory, and beside or above the contract; elsewhere: anywhere).
+    `statement_timeout` is after how many seconds a database gives up on a statement, whose checks are errored then;
+    with 0 it never does for our sake. `proofs` says that what a source guarantees is not scanned for (see `proofs`).
+    `measurements` is the path of a store of kept measurements, where files that did not change are not read again
+    (see `sources.kept`); None for none.
     """
 
     compatibility: Literal["superset", "exact", "subset"] | None = None
@@ -124,6 +127,9 @@ class Settings:
     signatures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     type_mismatch: Severity = "error"
     allowed_paths: tuple[str, ...] | None = None
+    statement_timeout: int = 600
+    proofs: bool = True
+    measurements: str | None = None
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,15 @@ class DatasetPlan:
     siblings: tuple[Dataset, ...] = ()
     contract: Contract | None = field(default=None, repr=False)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of what is promised: it changes when a promise does, not when a line moves."""
+        promises = sorted(
+            f"{check.name} {check.severity} {check.if_present} {said((check.judgement, check.metrics))!r}"
+            for check in self.checks
+        )
+        return hashlib.sha256("\n".join(promises).encode()).hexdigest()[:12]
+
     def select(self, names: Iterable[str]) -> tuple[Check, ...]:
         """The checks of those names, in the plan's order. Raises `KeyError` on a name it does not have."""
         wanted = set(names)
@@ -245,13 +260,16 @@ def _bound(dataset: Dataset, contract: Contract, settings: Settings) -> Dataset:
     expectations = tuple(_as_set(one, settings, renamed) for one in dataset.expectations)
     streams = {one.type.strip().lower() for one in contract.servers} == {"kafka"}
     kind = "topic" if streams and dataset.kind == "table" else dataset.kind
+    changed = any(new is not old for new, old in zip(expectations, dataset.expectations, strict=True))
+    if (name, compatibility, kind, changed) == (dataset.physical_name, dataset.compatibility, dataset.kind, False):
+        return dataset
     return replace(dataset, physical_name=name, compatibility=compatibility, expectations=expectations, kind=kind)
 
 
 def _as_set(expectation: Expectation, settings: Settings, renamed: Mapping[str, str]) -> Expectation:
     metric, requirement = expectation.metric, expectation.requirement
-    if isinstance(metric, OrphanKeys):
-        metric = replace(metric, target=renamed.get(metric.target, metric.target))
+    if isinstance(metric, OrphanKeys) and metric.target in renamed:
+        metric = replace(metric, target=renamed[metric.target])
     if isinstance(requirement, Thresholds) and settings.between_bounds == "exclusive":
         thresholds = tuple(replace(one, inclusive=False) for one in requirement.all_of)
         requirement = replace(requirement, all_of=thresholds)
@@ -259,6 +277,8 @@ def _as_set(expectation: Expectation, settings: Settings, renamed: Mapping[str, 
         condition = metric.condition
         if isinstance(condition, NotOneOf) and None not in condition.values:
             metric = replace(metric, condition=NotOneOf((*condition.values, None)))
+    if metric is expectation.metric and requirement is expectation.requirement:
+        return expectation
     return replace(expectation, metric=metric, requirement=requirement)
 
 
@@ -276,7 +296,9 @@ def _plan_dataset(
     signature = settings.signatures.get((contract.id, dataset.name))
     if signature is not None:
         made.append(_signature_check(dataset, str(signature)))
-    known = replace(dataset, expectations=tuple(one for one in dataset.expectations if one not in unknown))
+    known = dataset
+    if unknown:
+        known = replace(dataset, expectations=tuple(one for one in dataset.expectations if one not in unknown))
     checks = _named(dataset, [*made, *_expectation_checks(known)], problems)
     if not dataset.physical_name:
         reason = "the settings leave the dataset unbound"
@@ -363,6 +385,8 @@ def _schema_check(
 
 
 def _column_checks(dataset: Dataset, path: FieldPath, column: Column) -> list[Check]:
+    if not column.required and column.primary_key is None and not column.unique:
+        return []
     checks = []
     text = field_text(path)
     common = Check(
@@ -514,12 +538,6 @@ def _semantic_check(dataset: Dataset, rule: SemanticRule) -> Check:
 # --------------------------------------------------------------------------- names
 
 
-def slug(text: str) -> str:
-    """`text` in `[a-z0-9_]` without double underscores, which separate the parts of a check's name."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
-    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
-
-
 def _named(dataset: Dataset, checks: Sequence[Check], problems: list[Problem]) -> tuple[Check, ...]:
     """Give every check its name; rules that say exactly the same become one check."""
     groups: dict[str, list[Check]] = defaultdict(list)
@@ -527,15 +545,29 @@ def _named(dataset: Dataset, checks: Sequence[Check], problems: list[Problem]) -
         groups[_base_name(check)].append(check)
     named: dict[int, str] = {}
     for base, group in groups.items():
-        distinct = list({_content(check): check for check in reversed(group)}.values())
-        if len(distinct) > 1:
+        if len(group) == 1:
+            named[id(group[0])] = cut_name(base)
+            continue
+        contents = {id(check): _content(check) for check in group}
+        distinct = len(set(contents.values())) > 1
+        if distinct:
             problems += _taken_ids(group)
         for check in group:
-            named[id(check)] = _cut(base if len(distinct) == 1 else f"{base}__{_hash(_content(check))}")
+            named[id(check)] = cut_name(f"{base}__{short_hash(contents[id(check)])}" if distinct else base)
     unique: dict[str, Check] = {}
     for check in checks:
-        unique.setdefault(named[id(check)], replace(check, name=named[id(check)]))
+        name = named[id(check)]
+        if name not in unique:
+            unique[name] = _renamed(check, name)
     return tuple(unique.values())
+
+
+_ALL_BUT_NAME = attrgetter(*(one.name for one in fields(Check)[1:]))
+
+
+def _renamed(check: Check, name: str) -> Check:
+    """The check under a name. Every check of every contract passes here, and `replace` takes twice as long."""
+    return Check(name, *_ALL_BUT_NAME(check))
 
 
 def _taken_ids(group: Sequence[Check]) -> list[Problem]:
@@ -552,7 +584,7 @@ def _taken_ids(group: Sequence[Check]) -> list[Problem]:
 def _base_name(check: Check) -> str:
     subject = slug(check.column or "")
     if check.column and not subject:
-        subject = _hash(check.column)
+        subject = short_hash(check.column)
     own = slug(check.id or check.title or "") or slug(check.rule)
     return "__".join(part for part in (check.section, subject, own) if part)
 
@@ -565,26 +597,3 @@ def _content(check: Check) -> str:
     # A word of its own on blocking tells two rules apart, and leaves the names of all others as they are.
     own = () if check.blocking is None else (check.blocking,)
     return repr(said((check.rule, check.column, says, check.metrics, check.severity, check.if_present, *own)))
-
-
-def said(value: object) -> object:
-    """A value as what was said of it: equal in every process and, for equal promises, in every version.
-
-    Places in files are left out, and so are fields that keep their default, which a later version may add.
-    """
-    if isinstance(value, Location):
-        return ""
-    if is_dataclass(value) and not isinstance(value, type):
-        stated = [one.name for one in fields(value) if one.repr and getattr(value, one.name) != one.default]
-        return (type(value).__name__, *((name, said(getattr(value, name))) for name in stated))
-    if isinstance(value, tuple):
-        return tuple(said(one) for one in value)
-    return sorted((said(one) for one in value), key=repr) if isinstance(value, frozenset) else value
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 7].rstrip('_')}_{_hash(name)}"

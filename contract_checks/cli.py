@@ -62,6 +62,9 @@ class ToTest:
     source: str | None = None
     checks: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
+    statement_timeout: int = 600
+    measurements: str | None = None
+    proofs: bool = True
 
 
 class UnknownNameError(click.UsageError):
@@ -107,6 +110,20 @@ def lint(paths: tuple[str, ...], strict: bool, as_json: bool) -> None:
 )
 @click.option("--check", "checks", metavar="NAME", multiple=True, help="Only this check; may be repeated.")
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset; may be repeated.")
+@click.option(
+    "--statement-timeout",
+    metavar="SECONDS",
+    type=click.IntRange(min=0),
+    default=600,
+    show_default=True,
+    help="Give up on a statement that takes longer; 0 never does.",
+)
+@click.option(
+    "--measurements",
+    metavar="FILE",
+    help="Keep what is measured of files here, and read a file again only when it has changed.",
+)
+@click.option("--no-proofs", is_flag=True, help="Scan also for what the source guarantees.")
 @_json
 @click.option("--openmetadata", "for_openmetadata", is_flag=True, help="Print JSON as OpenMetadata keeps results.")
 def test(
@@ -115,6 +132,9 @@ def test(
     source: str | None,
     checks: tuple[str, ...],
     datasets: tuple[str, ...],
+    statement_timeout: int,
+    measurements: str | None,
+    no_proofs: bool,
     as_json: bool,
     for_openmetadata: bool,
 ) -> None:
@@ -123,7 +143,7 @@ def test(
     PATH is a contract file, or a folder whose *.yaml, *.yml and *.json files are all contracts. The data is
     only ever read.
     """
-    wanted = ToTest(paths, server, source, checks, datasets)
+    wanted = ToTest(paths, server, source, checks, datasets, statement_timeout, measurements, not no_proofs)
     if as_json and for_openmetadata:
         raise click.UsageError("--json and --openmetadata are two forms of one result: choose one.")
     document: FormatName | None = "openmetadata" if for_openmetadata else "json" if as_json else None
@@ -190,9 +210,13 @@ def run_test(wanted: ToTest, progress: Progress | None = None) -> Iterator[Repor
     A contract that has none of the wanted datasets or checks is left out. Raises `UnknownNameError` when
     no contract has one of them.
     """
+    from contract_checks.checks import Settings
     from contract_checks.reports import NotEvaluated
     from contract_checks.run import check_contract
 
+    settings = Settings(
+        statement_timeout=wanted.statement_timeout, measurements=wanted.measurements, proofs=wanted.proofs
+    )
     read = _read(wanted.paths)
     _refuse_unknown(wanted, read)
     before, of_all = 0, sum(len(plan.datasets) for plan in read if not isinstance(plan, NotEvaluated))
@@ -209,7 +233,7 @@ def run_test(wanted: ToTest, progress: Progress | None = None) -> Iterator[Repor
         if kept is not None and not kept:
             continue
         names = None if kept is None else {name for checks in kept.values() for name in checks}
-        report = check_contract(plan.contract, wanted.server, wanted.source, names, advance)
+        report = check_contract(plan.contract, wanted.server, wanted.source, names, advance, settings=settings)
         if kept is not None:
             # Two datasets may have a check of one name, of which only one is wanted.
             report = replace(report, datasets=tuple(one for one in report.datasets if one.name in kept))

@@ -33,8 +33,8 @@ _T = exp.DataType.Type
 _BY_TYPE: dict[exp.DType, Category] = {
     **dict.fromkeys(exp.DataType.TEXT_TYPES, "string"),
     **dict.fromkeys(
-        (_T.UUID, _T.ENUM, _T.INET, _T.IPADDRESS, _T.IPPREFIX, _T.IPV4, _T.IPV6, _T.XML, _T.FIXEDSTRING,
-         _T.LONGTEXT, _T.MEDIUMTEXT, _T.TINYTEXT, _T.NAME),
+        (_T.UUID, _T.ENUM, _T.ENUM8, _T.ENUM16, _T.INET, _T.IPADDRESS, _T.IPPREFIX, _T.IPV4, _T.IPV6, _T.XML,
+         _T.FIXEDSTRING, _T.LONGTEXT, _T.MEDIUMTEXT, _T.TINYTEXT, _T.NAME),
         "string",
     ),
     **dict.fromkeys((*exp.DataType.SIGNED_INTEGER_TYPES, *exp.DataType.UNSIGNED_INTEGER_TYPES), "integer"),
@@ -66,9 +66,11 @@ def parse_type(text: str, dialect: str) -> exp.DataType | None:
     if not text.strip():
         return None
     try:
-        return exp.DataType.build(text, dialect=dialect)
+        parsed = exp.DataType.build(text, dialect=dialect)
     except (SqlglotError, ValueError):
         return None
+    inner = parsed.expressions[0] if parsed.this is _T.LOWCARDINALITY and parsed.expressions else None
+    return inner if isinstance(inner, exp.DataType) else parsed  # how ClickHouse stores it is no type
 
 
 def category_of(text: str, dialect: str) -> Category:

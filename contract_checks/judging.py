@@ -164,9 +164,15 @@ def _thresholds(check: Check, judgement: Thresholds, measurements: Measurements,
         measured=measured,
         rows=rows,
         sql=first.sql,
-        answered_by=first.answered_by,
+        answered_by=_tier(check, measurements, first),
         notes=notes,
     )
+
+
+def _tier(check: Check, measurements: Measurements, first: Measurement) -> str:
+    """What answered a check of several numbers: a scan, if any of them needed one."""
+    scanned = any(one in measurements and measurements[one].answered_by == "scan" for one in check.metrics)
+    return "scan" if scanned and first.answered_by != "query" else first.answered_by
 
 
 def holds(value: Scalar | Fraction, threshold: Threshold) -> bool:

@@ -439,13 +439,18 @@ class FoundSignature:
     outputs: tuple[FoundColumn, ...]
 
 
+Tier: TypeAlias = Literal["catalogue", "file statistics", "kept", "scan", "query"]
+"""What gives a value: what the source says of itself, what was measured before, or its rows."""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """What came of measuring a metric: a `value`, or an `error` that says why there is none.
 
     `rows` are the rows involved where that is another number than `value`. `sql` is the statement that
     reproduces the value; `answered_by` the tier that gave it. `offenders` are a few of the
-    offending keys or values, each followed by how many rows have it where that was counted. `skipped` says why the
+    offending keys or values, each followed by how many rows have it where that was counted. `places` are the row ids
+    of the first offenders, where the source has such (see `Relation.row_id`). `skipped` says why the
     metric does not apply to what is there.
     """
 
@@ -454,8 +459,9 @@ class Measurement:
     rows: int | None = None
     error: str | None = None
     sql: str | None = None
-    answered_by: Literal["catalogue", "scan", "query"] = "scan"
+    answered_by: Tier = "scan"
     offenders: tuple[tuple[Any, ...], ...] = ()
+    places: tuple[int, ...] = ()
     skipped: str | None = None
 
 

@@ -1,7 +1,7 @@
 r"""ECMA-262 regular expressions: judged exactly, and translated to an engine's own where that is exact.
 
 Contracts state patterns in ECMA-262 (ODCS, logicalTypeOptions). `search` judges one value with a real
-ECMA engine. `to_re2` and `to_postgres` rewrite a pattern for the engines that can scan a column with it;
+ECMA engine. `to_re2`, `to_postgres` and `to_java` rewrite a pattern for the engines that can scan a column with it;
 they answer None for anything whose meaning could shift (lookaround, backreferences, `\b` beside
 non-ASCII letters …), and the caller judges the distinct values with `search` instead.
 """
@@ -9,7 +9,9 @@ non-ASCII letters …), and the caller judges the distinct values with `search` 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import regress
 
@@ -19,6 +21,35 @@ _NOT_NEWLINE = r"[^\n\r\u2028\u2029]"
 _CONTROL = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\u000c", "v": "\\u000b"}
 _QUANTIFIER = re.compile(r"\{(\d+)(,(\d*))?\}")
 _RE2_REPEATS, _POSTGRES_REPEATS = 1000, 255
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What a pattern says that only compares texts: the value is one of `texts`, starts with the one, or holds it."""
+
+    where: Literal["whole", "start", "anywhere"]
+    texts: tuple[str, ...]
+
+
+_LITERAL = r"(?:[^\\^$.*+?()\[\]{}|]|\\[^\w\s])+"
+_PLAIN = re.compile(
+    rf"(?P<start>\^)?(?:(?P<one>{_LITERAL})|\((?:\?:)?(?P<many>{_LITERAL}(?:\|{_LITERAL})*)\))(?P<end>\$)?"
+)
+
+
+@lru_cache(maxsize=1024)
+def to_plain(pattern: str) -> Plain | None:
+    """The comparison of texts that an ECMA-262 pattern amounts to, or None: `^(a|b)$` is one of two texts."""
+    found = _PLAIN.fullmatch(pattern)
+    if found is None:
+        return None
+    listed = re.findall(_LITERAL, found["many"] or found["one"])
+    texts = tuple(dict.fromkeys(re.sub(r"\\(.)", r"\1", one) for one in listed))
+    if found["start"] and found["end"]:
+        return Plain("whole", texts)
+    if found["end"] or len(texts) > 1:
+        return None
+    return Plain("start" if found["start"] else "anywhere", texts)
 
 
 class _Untranslatable(Exception):
@@ -49,6 +80,14 @@ def to_re2(pattern: str) -> str | None:
 def to_postgres(pattern: str) -> str | None:
     """The pattern for PostgreSQL's advanced regular expressions, or None."""
     return _translate(pattern, _POSTGRES_REPEATS, "\\u%04x", word_boundary=False)
+
+
+@lru_cache(maxsize=1024)
+def to_java(pattern: str) -> str | None:
+    """The pattern for Java's regular expressions (Spark, Databricks), or None."""
+    translated = _translate(pattern, _RE2_REPEATS, "\\u%04x", word_boundary=False)
+    # Java's `$` also stands before a line break that ends the text. A dollar that is meant as one is escaped.
+    return None if translated is None else re.sub(r"\\.|\$", lambda one: "\\z" if one[0] == "$" else one[0], translated)
 
 
 def _translate(pattern: str, repeats: int, unicode_form: str, word_boundary: bool) -> str | None:

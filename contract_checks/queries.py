@@ -38,6 +38,7 @@ _FORBIDDEN: tuple[type[exp.Expr], ...] = (
     exp.Kill,
     exp.Into,
     exp.Lock,
+    exp.QueryTransform,  # Spark hands rows to a shell command
     exp.Parameter,
     exp.SessionParameter,
 )
@@ -109,8 +110,26 @@ _NAMES = frozenset(
         "utl_http",
         "dbms_lock",
         "external_query",
+        # Spark and Databricks: any method of Java, names made at run time, the secrets of the workspace
+        "reflect",
+        "try_reflect",
+        "java_method",
+        "identifier",
+        "secret",
+        "try_secret",
+        "list_secrets",
+        # ClickHouse
+        "sleepeachrow",
+        "catboostevaluate",
     }
 )
+_CLICKHOUSE_TABLES = frozenset({"numbers", "zeros", "generate_series", "generateseries", "values", "view", "null"})
+"""The functions of ClickHouse that may stand in place of a table; the others reach files, servers and addresses."""
+_SPARK_SOURCES = frozenset(
+    {"avro", "binaryfile", "csv", "delta", "hudi", "iceberg", "image", "jdbc", "json", "libsvm", "orc", "parquet"}
+    | {"text", "xml"}
+)
+"""The words before a path that Spark reads in place of a table: csv.`folder`."""
 
 
 _FILE_NAME = re.compile(
@@ -143,6 +162,9 @@ def check_query(sql: str, dialect: str) -> str | None:
         name = _function_name(node)
         if name and name not in _HARMLESS and (name in _NAMES or name.startswith(_PREFIXES)):
             return f"the query calls {name}(), which reaches beyond the tables"
+        made = isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier)
+        if dialect == "clickhouse" and made and _function_name(node.this) not in _CLICKHOUSE_TABLES:
+            return f"the query calls {_function_name(node.this)}(), which reaches beyond the tables"
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             problem = _table_problem(node, dialect)
             if problem:
@@ -224,9 +246,11 @@ def _function_name(node: exp.Expr) -> str:
 
 
 def _table_problem(table: exp.Table, dialect: str) -> str | None:
-    """DuckDB reads a file where a table has a file's or an address's name; PostgreSQL keeps secrets in pg_ tables."""
+    """DuckDB and Spark read a file where a table has the name of one; PostgreSQL keeps secrets in pg_ tables."""
     name = table.name
     if "/" in name or "\\" in name or (dialect == "duckdb" and _FILE_NAME.search(name)):
+        return f"the query reads the file '{name}', not a table"
+    if dialect in ("spark", "databricks") and (table.db.lower() in _SPARK_SOURCES or "." in table.db):
         return f"the query reads the file '{name}', not a table"
     if name.lower().startswith("pg_") or table.db.lower() == "pg_catalog":
         return f"the query reads the system table {name}"

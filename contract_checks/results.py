@@ -36,7 +36,8 @@ class CheckResult:
 
     `measured` is the one number (or value) that was compared, `rows` the rows involved, `description` a
     sentence with both. `sql` reproduces the measurement. `details` is the table of a schema check,
-    `sample` a few offending rows, masked. `scope` says which rows were looked at where only a part of the
+    `sample` a few offending rows, masked. `answered_by` is the tier that gave the number (see `metrics.Tier`).
+    `scope` says which rows were looked at where only a part of the
     table was asked for (`partition 2024-01-05`, `whole table`).
     """
 
@@ -60,13 +61,17 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """The results of one dataset. `row_count` is known when some check needed it."""
+    """The results of one dataset. `row_count` is known when some check needed it.
+
+    `files_read` is how many files were read to measure, of how many, where measurements of files are kept.
+    """
 
     plan: DatasetPlan
     results: tuple[CheckResult, ...]
     row_count: int | None = None
     columns: tuple[FoundColumn, ...] = ()
     statements: tuple[str, ...] = ()
+    files_read: tuple[int, int] | None = None
     seconds: float = 0.0
 
     @property
@@ -161,6 +166,8 @@ def result_dict(result: CheckResult) -> dict[str, Any]:
         document["sample"] = [
             dict(zip(result.sample.columns, map(json_value, row), strict=True)) for row in result.sample.rows
         ]
+    if result.status in ("passed", "failed"):
+        document["answered_by"] = result.answered_by
     if result.sql:
         document["sql"] = result.sql
     if result.notes:

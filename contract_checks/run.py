@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +39,8 @@ from contract_checks.metrics import (
     ValueCount,
     Violations,
 )
-from contract_checks.model import AgeLimit, Contract
+from contract_checks.model import AgeLimit, Contract, Dataset
+from contract_checks.proofs import prove
 from contract_checks.results import CheckResult, DatasetReport, Report
 from contract_checks.sampling import explain
 from contract_checks.scans import compile_scans, query_is_scoped
@@ -49,6 +51,10 @@ from contract_checks.sql import Relation, Unmeasurable, scoped, sql_for
 
 SAMPLE_ROWS = 5
 """How many offending rows a failed check shows."""
+MOST_PLACES = 20
+"""Up to this many rows of a sample are found by the shared scan itself, where the source can."""
+_OF_ROWS = (Violations, ValueCount, Aggregate)
+"""What a scan of all rows answers."""
 WHOLE_TABLE = "whole table"
 """The scope of a result that looked at all rows although a part of them was asked for."""
 
@@ -97,19 +103,30 @@ def check_contract(
     except SourceError as error:
         reason = str(error)
     reports = []
-    for done, dataset in enumerate(chosen):
-        if progress is not None:
-            progress(dataset.dataset.name, done, len(chosen))
-        names = None if checks is None else {check.name for check in dataset.checks} & set(checks)
-        if names is not None and not names:
-            continue
-        if where is None:
-            reports.append(errored_report(dataset, reason, names, metadata))
-            continue
-        try:
-            reports.append(check_dataset(dataset, where, names, now, sample_rows, metadata=metadata, metrics=metrics))
-        except SourceError as error:
-            reports.append(errored_report(dataset, str(error), names, metadata))
+    with where.opened() if where is not None else nullcontext() as opened:
+        for done, dataset in enumerate(chosen):
+            if progress is not None:
+                progress(dataset.dataset.name, done, len(chosen))
+            names = None if checks is None else {check.name for check in dataset.checks} & set(checks)
+            if names is not None and not names:
+                continue
+            if opened is None:
+                reports.append(errored_report(dataset, reason, names, metadata))
+                continue
+            try:
+                report = check_dataset(
+                    dataset,
+                    opened,
+                    names,
+                    now,
+                    sample_rows,
+                    metadata=metadata,
+                    metrics=metrics,
+                    settings=chosen_settings,
+                )
+                reports.append(report)
+            except SourceError as error:
+                reports.append(errored_report(dataset, str(error), names, metadata))
     if progress is not None:
         progress("", len(chosen), len(chosen))
     return Report(planned, tuple(reports), where.name if where is not None else "")
@@ -124,6 +141,7 @@ def check_dataset(
     rows: RowFilter | None = None,
     metadata: MetadataProvider | None = None,
     metrics: MetricFunctions = NO_FUNCTIONS,
+    settings: Settings | None = None,
 ) -> DatasetReport:
     """Measure and judge the checks of one dataset (all, or those of the given names) in one session.
 
@@ -132,7 +150,8 @@ def check_dataset(
     and the description of each result say which it was. Where the rows cannot be told apart, every check
     is errored. Semantic rules see what `metadata` gives; by default the contract itself, and the columns and
     comments of the catalogue where it knows more (`semantics.BY_DEFAULT`). `metrics` are the functions that
-    measure what they are named after (see `functions`).
+    measure what they are named after (see `functions`). Of the `settings` those count that say how the data is
+    asked.
 
     Of a contract that is not in force at `now` every check is skipped.
 
@@ -150,8 +169,13 @@ def check_dataset(
     if not selected and plan.dataset.entity_type in NO_DATA:
         return errored_report(plan, "", checks, metadata)
     with source.session(plan.siblings or (plan.dataset,)) as session:
+        session.limit_statements((settings or Settings()).statement_timeout)
+        if settings is not None and settings.measurements:
+            session.keep_measurements(settings.measurements)
         try:
             relation = session.relation(plan.dataset)
+            if selected and (settings or Settings()).proofs:
+                relation = _vouched(selected, plan.dataset, relation, session)
             if relation.encoding == "json" and plan.dataset.kind.lower() != "topic":
                 selected = of_documents(selected, plan.dataset)
             if rows is None:
@@ -172,8 +196,17 @@ def check_dataset(
         row_count=row_count,
         columns=tuple(column for column in relation.columns if not column.hidden),
         statements=session.statements,
+        files_read=session.files_read,
         seconds=time.monotonic() - started,
     )
+
+
+def _vouched(checks: Sequence[Check], dataset: Dataset, relation: Relation, session: Session) -> Relation:
+    """The relation with what its source guarantees of it."""
+    refers = any(isinstance(metric, OrphanKeys) for check in checks for metric in check.metrics)
+    known = session.targets().values() if refers else ()
+    targets = {one.sql: one for one in known if isinstance(one, Relation)}
+    return replace(relation, guarantees=session.guarantees(dataset, targets.values()))
 
 
 def _catalogue(plan: DatasetPlan, relation: Relation, session: Session) -> CatalogueMetadata:
@@ -203,11 +236,18 @@ def _evaluate(
     """The results of checks on a relation, and how many rows it has if that is known."""
     asked = [at_moment(check, now) for check in checks]
     metrics: list[Metric] = [metric for check in asked for metric in check.metrics]
-    if relation.part is not None or any(isinstance(metric, Violations | ValueCount | Aggregate) for metric in metrics):
-        metrics.append(RowCount())  # free in a scan that is made anyway
     related = any(isinstance(metric, OrphanKeys | OtherColumns | OtherRows) for metric in metrics)
-    compiled = compile_scans(metrics, relation, session.targets() if related else {})
-    measurements = session.measure(compiled, relation)
+    targets = session.targets() if related else {}
+    counts = relation.part is not None or any(isinstance(one, _OF_ROWS) for one in metrics)
+    proven = prove((*metrics, RowCount()) if counts else metrics, relation, targets)
+    left = [metric for metric in metrics if metric not in proven]
+    # Free in a scan that is made anyway, and where the database knows it.
+    free = relation.part is not None or relation.dialect == "duckdb" or any(isinstance(one, _OF_ROWS) for one in left)
+    if counts and free and RowCount() not in proven:
+        left.append(RowCount())
+    places = sample_rows if sample_rows <= MOST_PLACES else 0
+    compiled = compile_scans(left, relation, targets, places)
+    measurements = session.measure(compiled, relation) | proven
     measurements |= measure_beyond(metrics, functions, plan.dataset, relation.sql, session.run)
     results = judge(asked, measurements, relation, now)
     counted = measurements.get(RowCount())

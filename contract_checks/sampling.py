@@ -137,9 +137,9 @@ def _samples(
 ) -> dict[Metric, Sample]:
     """A sample for each metric, in as few statements as possible.
 
-    Keys and single values came along with their count. Of the row-level metrics, all the rare ones share one
-    scan. The frequent ones share another, which soon ends at its limit; a few that it did not meet have a
-    scan of their own.
+    Keys and single values came along with their count, and the row ids of some offenders. Of the other row-level
+    metrics, all the rare ones share one scan. The frequent ones share another, which soon ends at its limit; a few
+    that it did not meet have a scan of their own.
     """
     samples: dict[Metric, Sample] = {}
     offending: dict[Metric, int] = {}
@@ -150,14 +150,23 @@ def _samples(
         elif isinstance(metric, Violations | UnparsedValues):
             offending[metric] = int(measurement.value)
     key = _key(dataset, relation)
-    rare, left = _rare(offending)
-    scans = [sample_scan(rare, key, relation), sample_scan(left, key, relation, FIRST)]
+    located = {
+        metric: found
+        for metric, count in offending.items()
+        if len(found := measurements[metric].places) >= min(count, rows)
+    }
+    rare, left = _rare({metric: count for metric, count in offending.items() if metric not in located})
+    scans = [
+        sample_scan(located, key, relation, places=set().union(*located.values())),
+        sample_scan(rare, key, session.offending(relation, rare)),
+        sample_scan(left, key, session.offending(relation, left), FIRST),
+    ]
     for scan in scans:
         if scan is not None:
             samples |= _run(scan, key, session, rows, hidden)
     missed = [metric for metric in left if metric in samples and not samples[metric].rows]
     for metric in missed[:SINGLE]:
-        single = sample_scan([metric], key, relation, rows)
+        single = sample_scan([metric], key, session.offending(relation, [metric]), rows)
         if single is not None:
             samples |= _run(single, key, session, rows, hidden)
     return {metric: sample for metric, sample in samples.items() if sample.rows}
@@ -188,7 +197,7 @@ def _run(
     scan: SampleScan, key: tuple[FieldPath, ...], session: Session, rows: int, hidden: frozenset[FieldPath]
 ) -> dict[Metric, Sample]:
     try:
-        found = session.run(scan.sql)
+        found = session.show(scan)
     except SourceError:
         return {}  # the verdicts stand; only their illustration is missing
     samples = {}

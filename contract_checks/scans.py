@@ -8,7 +8,7 @@ exactly becomes one statement per column that returns its distinct values, to be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -45,13 +45,15 @@ from contract_checks.metrics import (
 )
 from contract_checks.queries import check_query
 from contract_checks.sql import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, sql_for
-from contract_checks.sql.interface import count_if, is_not_null, number
+from contract_checks.sql.interface import call, count_if, is_not_null, number
 from contract_checks.sql.scoping import scoped_query
 from contract_checks.values import breaks
 
 _KEY = "contract_key_"
 OFFENDERS = 20
 """How many offending keys a statement that finds them returns along."""
+_COSTLY = (exp.Anonymous, exp.RegexpLike, exp.In, exp.Length)
+"""What makes a predicate worth its own scan's time a second time, when it is asked which rows break it."""
 
 Kind = Literal["aggregate", "duplicates", "orphans", "query", "values", "tally"]
 
@@ -60,7 +62,8 @@ Kind = Literal["aggregate", "duplicates", "orphans", "query", "values", "tally"]
 class Scan:
     """One statement and the metrics it answers.
 
-    `aggregate`: one row, cell i answers metric i. `duplicates`: a few rows (key…, its rows, all keys, all
+    `aggregate`: one row, cell i answers metric i; after them come `places`, each with the index of its metric, which
+    list the row ids of a few rows that were counted. `duplicates`: a few rows (key…, its rows, all keys, all
     rows). `orphans`: a few rows (key…, all rows).
     `query`: the user's own one cell. `values`: rows (value, how often), to be judged in
     Python by `condition`. `tally`: rows from which `tallies` works out the number, or
@@ -72,6 +75,7 @@ class Scan:
     metrics: tuple[Metric, ...]
     condition: Condition | None = None
     cells: tuple[str, ...] = ()
+    places: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,15 @@ class Compiled:
     known: tuple[Measurement, ...]
 
 
-def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mapping[str, Relation | str]) -> Compiled:
+def compile_scans(
+    metrics: Iterable[Metric], relation: Relation, targets: Mapping[str, Relation | str], places: int = 0
+) -> Compiled:
     """The scans that answer `metrics` on `relation`.
 
     `targets` are the relations that foreign keys point to, by name; a text in its place says why there is
-    none. A metric that cannot be asked becomes a measurement with its error, and touches no other.
+    none. `places` is how many offending rows of each metric the shared scan should tell, where the source can
+    and finding them again would cost. A metric that cannot be asked becomes a measurement with its error, and
+    touches no other.
     """
     sql = sql_for(relation)
     known: list[Measurement] = []
@@ -125,8 +133,7 @@ def compile_scans(metrics: Iterable[Metric], relation: Relation, targets: Mappin
         except Unmeasurable as reason:
             known.append(Measurement(metric, error=str(reason)))
     if aggregates:
-        cells = [(metric, expression.sql(dialect=relation.dialect)) for metric, expression in aggregates]
-        scans.insert(0, aggregate_scan(cells, relation))
+        scans.insert(0, aggregate_scan([_cell(*pair, relation, places) for pair in aggregates], relation))
     return Compiled(tuple(scans), tuple(known))
 
 
@@ -135,7 +142,7 @@ def _fused(
 ) -> list[tuple[Metric, exp.Expr]]:
     """The metric's cell of the shared scan, if it has one there."""
     try:
-        expression = _aggregate(metric, sql)
+        expression = measuring(metric, sql)
     except NeedsValues as asked:
         if isinstance(metric, Aggregate):
             ask = comparisons.median_sql if metric.function == "median" else comparisons.values_sql
@@ -152,34 +159,52 @@ def _fused(
     return [(metric, expression)]
 
 
-def aggregate_scan(cells: Sequence[tuple[Metric, str]], relation: Relation) -> Scan:
-    """One SELECT with a cell, already SQL text, for each metric."""
+@dataclass(frozen=True)
+class Cell:
+    """One metric of a shared scan: the SQL that measures it, and the SQL that lists rows it counted, if any."""
+
+    metric: Metric
+    sql: str
+    places: str = ""
+
+
+def _cell(metric: Metric, expression: exp.Expr, relation: Relation, places: int) -> Cell:
+    sql = expression.sql(dialect=relation.dialect)
+    case = expression.this if isinstance(expression, exp.Count) else None
+    if not places or not relation.row_id or not isinstance(case, exp.Case) or case.find(*_COSTLY) is None:
+        return Cell(metric, sql)
+    row = exp.Case(ifs=[exp.If(this=case.args["ifs"][0].this.copy(), true=exp.column(relation.row_id))])
+    return Cell(metric, sql, call("MIN", row, number(places)).sql(dialect=relation.dialect))
+
+
+def aggregate_scan(cells: Sequence[Cell], relation: Relation) -> Scan:
+    """One SELECT that answers all `cells`."""
+    places = tuple((index, cell.places) for index, cell in enumerate(cells) if cell.places)
+    listed = [f"{cell.sql} AS m{index}" for index, cell in enumerate(cells)]
+    listed += [f"{sql} AS p{index}" for index, sql in places]
     return Scan(
         "aggregate",
-        _select(cells, relation),
-        tuple(metric for metric, _ in cells),
-        cells=tuple(cell for _, cell in cells),
+        f"SELECT {', '.join(listed)} FROM {relation.sql}",
+        tuple(cell.metric for cell in cells),
+        cells=tuple(cell.sql for cell in cells),
+        places=places,
     )
-
-
-def _select(cells: Sequence[tuple[Metric, str]], relation: Relation) -> str:
-    listed = ", ".join(f"{cell} AS m{index}" for index, (_, cell) in enumerate(cells))
-    return f"SELECT {listed} FROM {relation.sql}"
 
 
 def split(scan: Scan, relation: Relation) -> tuple[Scan, ...]:
     """An aggregate scan as one scan for each of its metrics: what a person runs to reproduce one value."""
-    return tuple(aggregate_scan([pair], relation) for pair in zip(scan.metrics, scan.cells, strict=True))
+    return tuple(aggregate_scan([Cell(*pair)], relation) for pair in zip(scan.metrics, scan.cells, strict=True))
 
 
 def without(scan: Scan, metrics: Iterable[Metric], relation: Relation) -> Scan | None:
     """An aggregate scan without some of its metrics; None if nothing is left."""
-    culprits = set(metrics)
-    kept = [pair for pair in zip(scan.metrics, scan.cells, strict=True) if pair[0] not in culprits]
+    culprits, places = set(metrics), dict(scan.places)
+    cells = [Cell(*pair, places.get(at, "")) for at, pair in enumerate(zip(scan.metrics, scan.cells, strict=True))]
+    kept = [cell for cell in cells if cell.metric not in culprits]
     return aggregate_scan(kept, relation) if kept else None
 
 
-def _aggregate(metric: Metric, sql: Sql) -> exp.Expr | None:
+def measuring(metric: Metric, sql: Sql) -> exp.Expr | None:
     """The aggregate expression of a metric; None when the source's types answer it already (with zero)."""
     if isinstance(metric, RowCount):
         return exp.Count(this=exp.Star())
@@ -208,13 +233,15 @@ def _duplicates_sql(fields: tuple[FieldPath, ...], relation: Relation, sql: Sql)
         # A key of these rows recurs wherever else in the table it is.
         source, own = relation.part.whole, count_if(relation.part.predicate)
         recurs = exp.and_(recurs, exp.GT(this=own, expression=number(0)))
+    may_recur = sql.may_recur(fields, source.table())
+    asked = [is_not_null(key) for key in keys] + ([] if may_recur is None else [may_recur])
     groups = (
         exp.select(
             *(exp.Alias(this=key, alias=name.copy()) for key, name in zip(keys, names, strict=True)),
             exp.Alias(this=exp.Count(this=exp.Star()), alias=exp.to_identifier("n")),
         )
         .from_(source.table())
-        .where(exp.and_(*(is_not_null(key) for key in keys)))
+        .where(exp.and_(*asked))
         .group_by(*(key.copy() for key in keys))
         .having(recurs)
     )
@@ -328,23 +355,32 @@ class SampleScan:
     """One statement that shows rows which break any of `metrics`.
 
     Its columns are `shown` (the primary key and every field concerned) and then one flag per metric, 1
-    where the row breaks it.
+    where the row breaks it. It reads `source`, a FROM item, and shows no more than `limit` rows.
     """
 
     sql: str
     shown: tuple[FieldPath, ...]
     metrics: tuple[Metric, ...]
+    source: str = ""
+    limit: int | None = None
 
 
 def sample_scan(
-    metrics: Iterable[Metric], key: tuple[FieldPath, ...], relation: Relation, limit: int | None = None
+    metrics: Iterable[Metric],
+    key: tuple[FieldPath, ...],
+    relation: Relation,
+    limit: int | None = None,
+    places: Collection[int] = (),
 ) -> SampleScan | None:
-    """The statement that shows the offenders of row-level metrics; None if none of them has any to show."""
+    """The statement that shows the offenders of row-level metrics; None if none of them has any to show.
+
+    `places` are the row ids of the offenders, where they are known already.
+    """
     sql = sql_for(relation)
     flags: list[tuple[Metric, exp.Expr]] = []
     fields = list(key)
     for metric in metrics:
-        predicate = _offender(metric, sql)
+        predicate = offender(metric, sql)
         if predicate is not None:
             flags.append((metric, predicate))
             fields.append(shown_field(metric))
@@ -354,10 +390,16 @@ def sample_scan(
     values = [sql.value(path) for path in shown]
     cells = [(value.raw if value.raw is not None else value.expression).copy() for value in values]
     marks = [exp.Case(ifs=[exp.If(this=one.copy(), true=number(1))], default=number(0)) for _, one in flags]
-    select = exp.select(*cells, *marks).from_(relation.table()).where(exp.or_(*(one.copy() for _, one in flags)))
+    wanted: exp.Expr = exp.or_(*(one.copy() for _, one in flags))
+    if places:
+        wanted = exp.In(this=exp.column(relation.row_id), expressions=[number(one) for one in sorted(places)])
+    elif limit is None and wanted.find(*_COSTLY) is not None:
+        wanted = sql.rare(wanted)
+    select = exp.select(*cells, *marks).from_(relation.table()).where(wanted)
     if limit is not None:
         select = select.limit(limit)
-    return SampleScan(select.sql(dialect=relation.dialect), shown, tuple(metric for metric, _ in flags))
+    statement = select.sql(dialect=relation.dialect)
+    return SampleScan(statement, shown, tuple(metric for metric, _ in flags), relation.sql, limit)
 
 
 def shown_field(metric: Metric) -> FieldPath:
@@ -367,7 +409,8 @@ def shown_field(metric: Metric) -> FieldPath:
     return field[: many[0]] if many else field
 
 
-def _offender(metric: Metric, sql: Sql) -> exp.Expr | None:
+def offender(metric: Metric, sql: Sql) -> exp.Expr | None:
+    """The predicate that is true for the rows which break a row-level metric; None where there are none to show."""
     try:
         if isinstance(metric, Violations):
             return sql.offends(metric.field, metric.condition)

@@ -23,6 +23,7 @@ from contract_checks.metrics import (
     Measurement,
     Measurements,
     OrphanKeys,
+    Tier,
     UnparsedValues,
     Violations,
     field_text,
@@ -143,8 +144,8 @@ def types_match(check: Check, judgement: TypesMatch, measurements: Measurements,
         if not relation.has(column.field):
             continue  # the columns check says so
         measurement = measurements.get(UnparsedValues(column.field))
-        if measurement is not None and measurement.answered_by == "scan" and measurement.sql:
-            scans.append(measurement.sql)
+        if measurement is not None and measurement.answered_by in ("scan", "kept") and measurement.sql:
+            scans.append(measurement)
         name = field_text(column.field)
         verdict, found = _type_verdict(column, measurement, relation)
         if verdict is None:
@@ -162,8 +163,8 @@ def types_match(check: Check, judgement: TypesMatch, measurements: Measurements,
         measured=len(wrong),
         rows=rows if scans else None,
         details=tuple(details),
-        sql=scans[0] if scans else None,
-        answered_by="scan" if scans else "catalogue",
+        sql=scans[0].sql if scans else None,
+        answered_by=_tier(scans),
     )
     if wrong:
         listed = "; ".join(f"{one.column}: expected {one.expected}, found {one.found}" for one in wrong)
@@ -173,6 +174,13 @@ def types_match(check: Check, judgement: TypesMatch, measurements: Measurements,
     if unknown:
         return replace(common, status="errored", description=f"Could not evaluate: {'; '.join(unknown)}.")
     return common
+
+
+def _tier(scans: Sequence[Measurement]) -> Tier:
+    """What gave the measurements of cells: their rows, if only one of them was read."""
+    if not scans:
+        return "catalogue"
+    return "scan" if any(one.answered_by == "scan" for one in scans) else "kept"
 
 
 def _promised(declared: DeclaredType) -> str:

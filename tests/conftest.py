@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from databases import SHARED, Postgres, Put, Rows, csv_file, duckdb_file, parque
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("CONTRACT_CHECKS_CACHE", "off")  # what tests read is none of the user's business
     config.addinivalue_line("markers", "service: needs a server started by the test session (PostgreSQL)")
 
 

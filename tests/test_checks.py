@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from builders import contract_of, odcs
 
-from contract_checks.checks import MAX_NAME, Check, ColumnsPresent, NoOtherColumns, Settings, expected_text, plan, slug
+from contract_checks.checks import Check, ColumnsPresent, NoOtherColumns, Settings, expected_text, plan, slug
 from contract_checks.errors import ContractError
 from contract_checks.metrics import Bound, DuplicateKeys, NotNull, NotOneOf, RowCount, Threshold, ValueCount, Violations
 from contract_checks.model import AgeLimit, Duration, Thresholds
+from contract_checks.naming import MAX_NAME
 
 ID = {"name": "id", "logicalType": "integer"}
 NULLS = {"metric": "nullValues", "mustBe": 0}

@@ -313,7 +313,7 @@ def test_json_is_the_documented_object(desk: Desk) -> None:
         "name", "id", "section", "column", "rule", "status", "severity", "measured", "expected", "rows", "description",
         "path", "line",
     }  # fmt: skip
-    assert always <= set(check) <= always | {"details", "sample", "sql", "notes"}
+    assert always <= set(check) <= always | {"details", "sample", "sql", "notes", "answered_by"}
     assert {key: check[key] for key in ("id", "section", "column", "rule", "status", "severity", "measured")} == {
         "id": "few_nulls",
         "section": "quality",
@@ -478,3 +478,17 @@ def test_a_fault_of_the_program_is_not_a_failed_check(capsys: pytest.CaptureFixt
         patch.setattr("contract_checks.cli.run_lint", lambda wanted: 1 // 0)
         assert main(["lint", "a.yaml"]) == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "tier"), [((), "catalogue"), (("--no-proofs",), "scan")])
+def test_what_the_database_guarantees_is_not_scanned_for(desk: Desk, options: tuple[str, ...], tier: str) -> None:
+    """A declared constraint answers its check, unless `--no-proofs` wants a scan; text and JSON say which it was."""
+    source = desk.duckdb()
+    with duckdb.connect(str(desk.folder / "warehouse.duckdb")) as connection:
+        connection.execute("ALTER TABLE orders ALTER COLUMN id SET NOT NULL")
+    asked = ("test", desk.contract(), "--source", source, *options)
+    (dataset,) = desk.json(*asked)["datasets"]
+    (check,) = [one for one in dataset["checks"] if (one["rule"], one["column"]) == ("required", "id")]
+    assert (check["status"], check["answered_by"]) == ("passed", tier)
+    (line,) = [line for line in desk.run(*asked).stdout.splitlines() if "schema__id__required" in line]
+    assert ("[answered by: catalogue]" in line) == (tier == "catalogue")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import pytest
+from builders import odcs
 from click.testing import CliRunner
 
 import contract_checks
@@ -127,6 +128,29 @@ def test_the_json_examples_are_json(page: Path) -> None:
     for _, language, text in blocks(page):
         if language == "json":
             json.loads(text)
+
+
+def test_the_json_examples_have_the_keys_of_the_output(tmp_path: Path) -> None:
+    """What docs/cli.md shows of `lint --json` and `test --json` has the keys that a program gets."""
+    linted, tested = (json.loads(text) for _, language, text in blocks(CLI_PAGE) if language == "json")
+    rules = [{"metric": "nullValues", "mustBe": 0}, {"type": "custom", "engine": "soda", "implementation": "x"}]
+    column = {"name": "id", "logicalType": "integer", "dimention": "x", "quality": rules}
+    (tmp_path / "t.yaml").write_text(odcs([column]), encoding="utf-8")
+    (tmp_path / "t.csv").write_text("id\n1\n\n", encoding="utf-8")
+    words = [str(tmp_path / "t.yaml"), "--json"]
+    lint = json.loads(CliRunner().invoke(commands, ["lint", *words]).stdout)
+    test = json.loads(CliRunner().invoke(commands, ["test", *words, "--source", str(tmp_path)]).stdout)
+
+    assert linted.keys() == lint.keys()
+    for part in ("not_checked", "problems"):
+        assert linted[part][0].keys() == lint[part][0].keys()
+    assert linted["trace"].keys() == lint["trace"].keys()
+    assert linted["trace"]["unknown_keys"][0].keys() == lint["trace"]["unknown_keys"][0].keys()
+    assert tested.keys() == test.keys()
+    shown, real = tested["datasets"][0], test["datasets"][0]
+    assert shown.keys() == real.keys()
+    (check,) = [one for one in real["checks"] if one["rule"] == "nullValues"]
+    assert shown["checks"][0].keys() == check.keys() - {"details", "sample", "sql", "notes"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import duckdb
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from contract_checks.patterns import search, to_postgres, to_re2
+from contract_checks.patterns import Plain, search, to_plain, to_postgres, to_re2
 
 
 @pytest.mark.parametrize(
@@ -95,3 +97,51 @@ def test_a_trap_is_translated_as_it_was_meant(pattern: str, yes: str, no: str) -
     assert (search(pattern, yes), search(pattern, no)) == (True, False)
     found = duckdb.execute("SELECT regexp_matches($1, $2), regexp_matches($3, $2)", [yes, translated, no])
     assert found.fetchone() == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where", "texts"),
+    [
+        ("^(new|paid)$", "whole", ("new", "paid")),
+        ("^(?:a|b|a)$", "whole", ("a", "b")),
+        (r"^a\.b$", "whole", ("a.b",)),
+        ("^ORD-", "start", ("ORD-",)),
+        ("@", "anywhere", ("@",)),
+    ],
+)
+def test_a_pattern_without_operators_is_a_comparison_of_texts(pattern: str, where: str, texts: tuple[str, ...]) -> None:
+    """Fixed alternatives and anchored literals need no regular expression."""
+    assert to_plain(pattern) == Plain(where, texts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "^$", "^a|b$", "(a|b)", "a$", r"^\d$", r"^a\tb$", "^a.c$", "^(a|)$", "^((a|b)|c)$", "a^b"]
+)
+def test_a_pattern_with_an_operator_stays_one(pattern: str) -> None:
+    """Classes, empty alternatives and anchors that bind to one alternative only are no comparison of texts."""
+    assert to_plain(pattern) is None
+
+
+PIECE = st.sampled_from(["a", "b", "ab", "-", r"\.", "é", "😀", r"\/", " "])
+
+
+@given(
+    pieces=st.lists(PIECE, min_size=1, max_size=4),
+    start=st.booleans(),
+    end=st.booleans(),
+    group=st.booleans(),
+    text=st.text(alphabet="ab-.é😀/ |", max_size=4),
+)
+@settings(deadline=None, database=None, derandomize=True)
+def test_a_comparison_of_texts_finds_what_the_pattern_finds(
+    pieces: list[str], start: bool, end: bool, group: bool, text: str
+) -> None:
+    """Wherever a pattern becomes a comparison, both say the same of every text."""
+    body = f"({'|'.join(pieces)})" if group else "".join(pieces)
+    pattern = "^" * start + body + "$" * end
+    plain = to_plain(pattern)
+    assume(plain is not None)
+    assert plain is not None
+    [first, *_] = plain.texts
+    said = {"whole": text in plain.texts, "start": text.startswith(first), "anywhere": first in text}[plain.where]
+    assert said == search(pattern, text)

@@ -138,11 +138,8 @@ def statuses(report: Report, subject: str) -> list[str]:
     return found
 
 
-@pytest.mark.skipif(not ALL, reason="the third-party test data is not here")
-@pytest.mark.parametrize(("probe", "place"), list(_cases()))
-def test_probe_gets_the_right_verdict(probe: Probe, place: str, put: Put, tmp_path: Path) -> None:
-    """Every probe gets its verdict in every place it applies to."""
-    report = evaluate(probe, place, put, tmp_path)
+def assert_verdicts(report: Report, probe: Probe) -> None:
+    """That every subject of a probe got what the probe expects."""
     for subject, expected in probe.expect.items():
         found = statuses(report, subject)
         because = f"{probe.why}\n{subject}: {found}, expected {expected}\n{told(report)}"
@@ -155,6 +152,13 @@ def test_probe_gets_the_right_verdict(probe: Probe, place: str, put: Put, tmp_pa
         else:
             silent = report.exit_code == 0 and not any(data.plan.not_checked for data in report.datasets)
             assert not silent, because
+
+
+@pytest.mark.skipif(not ALL, reason="the third-party test data is not here")
+@pytest.mark.parametrize(("probe", "place"), list(_cases()))
+def test_probe_gets_the_right_verdict(probe: Probe, place: str, put: Put, tmp_path: Path) -> None:
+    """Every probe gets its verdict in every place it applies to."""
+    assert_verdicts(evaluate(probe, place, put, tmp_path), probe)
 
 
 @pytest.mark.skipif(not ALL, reason="the third-party test data is not here")

@@ -100,6 +100,17 @@ def test_a_select_that_writes_is_refused(query: str) -> None:
         ("mysql", "SELECT BENCHMARK(1000000, 1)"),
         ("mysql", "SELECT LOAD_FILE('/etc/passwd')"),
         ("clickhouse", "SELECT * FROM url('http://x', 'CSV')"),
+        ("clickhouse", "SELECT * FROM remoteSecure('host', 'd', 't')"),
+        ("clickhouse", "SELECT * FROM mysql('host', 'd', 't', 'user', '')"),
+        ("clickhouse", "SELECT * FROM s3Cluster('c', 'http://x')"),
+        ("clickhouse", "SELECT a FROM t WHERE b IN (SELECT c FROM executable('x', 'CSV', 'a Int8'))"),
+        ("clickhouse", "SELECT sleepEachRow(3) FROM t"),
+        ("spark", "SELECT reflect('java.lang.System', 'exit', 1)"),
+        ("spark", "SELECT JAVA_METHOD('java.lang.System', 'getenv', 'HOME')"),
+        ("spark", "SELECT TRANSFORM(a) USING 'cat' AS (b) FROM t"),
+        ("spark", "SELECT COUNT(*) FROM IDENTIFIER('a table of that name')"),
+        ("databricks", "SELECT secret('scope', 'key')"),
+        ("databricks", "SELECT * FROM read_files('x')"),
         ("tsql", "SELECT * FROM OPENROWSET('x', 'y', 'z')"),
     ],
 )
@@ -115,6 +126,9 @@ def test_functions_that_reach_beyond_the_tables_are_refused(dialect: str, query:
         ("duckdb", "SELECT COUNT(*) FROM '/etc/passwd'"),
         ("duckdb", 'SELECT COUNT(*) FROM "x.tsv"'),
         ("duckdb", "SELECT COUNT(*) FROM 'https://example.org/x.csv'"),
+        ("spark", "SELECT COUNT(*) FROM csv.`folder`"),
+        ("spark", "SELECT COUNT(*) FROM text.`/etc/passwd`"),
+        ("spark", "SELECT COUNT(*) FROM `org.apache.spark.sql.parquet`.`folder`"),
         ("postgres", "SELECT rolpassword FROM pg_authid"),
         ("postgres", "SELECT usename FROM pg_catalog.pg_user"),
     ],
@@ -128,6 +142,12 @@ def test_what_only_looks_like_a_table_is_refused(dialect: str, query: str) -> No
 def test_harmless_functions_of_the_system_are_accepted(query: str) -> None:
     """Functions that only look at a value are accepted, whatever their name starts with."""
     assert check_query(query, "postgres") is None
+
+
+@pytest.mark.parametrize("query", ["SELECT count() FROM numbers(10)", "SELECT count() FROM d.t AS t FINAL"])
+def test_tables_of_clickhouse_that_are_made_of_nothing_are_accepted(query: str) -> None:
+    """A series of numbers is no place beyond the tables."""
+    assert check_query(query, "clickhouse") is None
 
 
 def test_a_query_too_deep_to_parse_is_refused() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from builders import contract_of, odcs, result, told
 from databases import Put
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contract_checks.metrics import Sample
 from contract_checks.results import Report
@@ -219,3 +223,58 @@ def test_the_newest_sensitive_moment_is_not_told(tmp_path: Path) -> None:
     [found] = [one for one in report.results if one.check.section == "sla"]
     assert found.status == "failed", told(report)
     assert "2001-02-03" not in found.description
+
+
+# --------------------------------------------------------------------------- offenders that the scan itself found
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["ab", "abc", "x", "", None]),
+        st.sampled_from(["new", "paid", "old", None]),
+        st.lists(st.sampled_from(["a", "b", "c", None]), max_size=3) | st.none(),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(rows=ROWS, shown=st.integers(1, 6), files=st.integers(1, 3))
+@settings(deadline=None, database=None, derandomize=True, max_examples=15)
+def test_samples_are_offenders_wherever_they_were_found(rows: list[tuple[Any, ...]], shown: int, files: int) -> None:
+    """The row ids of the shared scan lead to rows that break the rule, as many as there are or are asked for."""
+    columns = [
+        KEY,
+        {"name": "code", "logicalType": "string", "logicalTypeOptions": {"pattern": "^[a-z]{2}$"}},
+        {
+            "name": "state",
+            "logicalType": "string",
+            "quality": [{"id": "state", "metric": "invalidValues", "arguments": {"validValues": ["new"]}, "mustBe": 0}],
+        },
+        {"name": "tags", "logicalType": "array", "logicalTypeOptions": {"uniqueItems": True}},
+    ]
+    contract = contract_of(odcs(columns))
+    with tempfile.TemporaryDirectory() as folder:
+        with duckdb.connect(f"{folder}/t.duckdb") as connection:
+            connection.execute("CREATE TABLE t (id INTEGER, code VARCHAR, state VARCHAR, tags VARCHAR[])")
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [(i, *row) for i, row in enumerate(rows)])
+            connection.execute("CREATE VIEW v AS SELECT * FROM t")
+            Path(folder, "t").mkdir()
+            for number in range(files):
+                one = f"SELECT * FROM t WHERE id % {files} = {number}"
+                connection.execute(f"COPY ({one}) TO '{folder}/t/{number}.parquet'")
+        table = check_contract(contract, source=f"duckdb:///{folder}/t.duckdb", sample_rows=shown)
+        parquet = check_contract(contract, source=f"{folder}/t/*.parquet", sample_rows=shown)
+    broken = {
+        "pattern": [i for i, (code, _, _) in enumerate(rows) if code is not None and len(code) != 2],
+        "state": [i for i, (_, state, _) in enumerate(rows) if state not in ("new", None)],
+        "unique_items": [
+            i for i, (*_, tags) in enumerate(rows) if (t := [x for x in tags or () if x]) and len(set(t)) < len(t)
+        ],
+    }
+    for report in (table, parquet):
+        for rule, expected in broken.items():
+            [one] = [found for found in report.results if rule in found.check.name]
+            assert (one.status, one.measured) == ("failed" if expected else "passed", len(expected)), told(report)
+            ids = [row[0] for row in one.sample.rows] if one.sample else []
+            assert len(ids) == min(shown, len(expected))
+            assert set(ids) <= set(expected)

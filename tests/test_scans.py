@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 
 import duckdb
 import pytest
@@ -32,6 +31,7 @@ from contract_checks.metrics import (
     Violations,
 )
 from contract_checks.scans import (
+    Cell,
     Compiled,
     aggregate_scan,
     compile_scans,
@@ -42,7 +42,6 @@ from contract_checks.scans import (
     without,
 )
 from contract_checks.sql import Relation, Unmeasurable
-from contract_checks.sql.interface import number
 
 COLUMNS = (
     FoundColumn("id", "INTEGER", "integer"),
@@ -250,8 +249,9 @@ def test_a_scan_can_be_taken_apart() -> None:
 
 def test_cells_are_in_the_order_of_the_metrics() -> None:
     """Cell i of a shared scan answers metric i."""
-    scan = aggregate_scan([(RowCount(), number(7)), (REQUIRED, number(Decimal("0.5")))], TABLE)
-    assert scan.sql == 'SELECT 7 AS m0, 0.5 AS m1 FROM "t"'
+    scan = aggregate_scan([Cell(RowCount(), "7"), Cell(REQUIRED, "0.5", "[1]")], TABLE)
+    assert scan.sql == 'SELECT 7 AS m0, 0.5 AS m1, [1] AS p1 FROM "t"'
+    assert [one.sql for one in split(scan, TABLE)] == ['SELECT 7 AS m0 FROM "t"', 'SELECT 0.5 AS m0 FROM "t"']
 
 
 # --------------------------------------------------------------------------- users' queries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 StepContext: TypeAlias = AssetExecutionContext | AssetCheckExecutionContext
 SourceLike: TypeAlias = "str | Path | Engine | Source"
 
+Pool: TypeAlias = "str | Callable[[Contract], str | None] | None"
+"""Dagster's pool that a step takes a slot of: one name for all, or a function that names a contract's."""
+
+MEASUREMENTS = "contract_measurements.sqlite"
+"""The store of kept measurements in the storage of a Dagster instance."""
+
 _FOR_GOOD = (ServerError, MissingDriverError, UnsafeQueryError)
 
 
@@ -39,7 +45,8 @@ class Access:
     `source` goes before `server`, and both before the resource of that key. A source that cannot be reached
     is asked again `retries` times, after `retry_wait` seconds and then twice as long each time. `metrics` are
     functions that measure what they are named after, `settings` how promises are read, `metadata` is what rules
-    about metadata see.
+    about metadata see. `pool` says who else may ask that place at the same time.
+    `keep_measurements` keeps what is measured of files in the instance's storage, where the settings name no store.
     """
 
     source: SourceLike | None = None
@@ -50,6 +57,12 @@ class Access:
     metrics: MetricFunctions = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     metadata: MetadataProvider | None = None
+    pool: Pool = None
+    keep_measurements: bool = False
+
+    def pool_of(self, contract: Contract) -> str | None:
+        """The pool of the steps of a contract, or None for no limit."""
+        return self.pool(contract) if callable(self.pool) else self.pool
 
     @property
     def plan_settings(self) -> Settings:
@@ -89,7 +102,11 @@ def _measure(
 ) -> DatasetReport:
     def evaluate(chosen: Collection[str], rows: RowFilter | None) -> DatasetReport:
         source = _source(context, contract, access)
-        more: dict[str, Any] = {"metadata": access.metadata, "metrics": access.metrics}
+        more: dict[str, Any] = {
+            "metadata": access.metadata,
+            "metrics": access.metrics,
+            "settings": _settings(context, access),
+        }
         return run.check_dataset(plan, source, checks=chosen, rows=rows, **more)
 
     wait = access.retry_wait
@@ -111,7 +128,21 @@ def _measure(
     return run.errored_report(plan, "no attempt was made", checks)
 
 
+def _settings(context: StepContext, access: Access) -> Settings:
+    if not access.keep_measurements or access.settings.measurements is not None:
+        return access.settings
+    store = Path(context.instance.storage_directory()) / MEASUREMENTS
+    return replace(access.settings, measurements=str(store))
+
+
 def _source(context: StepContext, contract: Contract, access: Access) -> Source:
+    """The source of a contract's data; of a database one that shares its connections, if there is a resource."""
+    source = _found_source(context, contract, access)
+    resource = getattr(context.resources, access.resource_key) if access.resource_key is not None else None
+    return resource.sharing(source) if isinstance(resource, ContractSources) else source
+
+
+def _found_source(context: StepContext, contract: Contract, access: Access) -> Source:
     if access.source is not None:
         source = str(access.source) if isinstance(access.source, Path) else access.source
         return sources.resolve(contract, source=source)
@@ -143,5 +174,5 @@ def source_kind(contract: Contract, access: Access) -> str | None:
         kind = Path(access.source).suffix.lstrip(".")
     else:
         kind = str(getattr(getattr(access.source, "dialect", None), "name", ""))
-    known = {"postgresql": "postgres", "local": None, "custom": None, "": None}
+    known = {"postgresql": "postgres", "sc": "spark", "local": None, "custom": None, "": None}
     return known[kind.lower()] if kind.lower() in known else names.tag_key(kind.lower())

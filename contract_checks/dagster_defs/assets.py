@@ -27,6 +27,7 @@ from contract_checks.dagster_defs.grouping import BuiltCheck, distinct_specs, gr
 from contract_checks.dagster_defs.metadata import asset_metadata, broken_promises, promises
 from contract_checks.dagster_defs.partitions import Partitioned
 from contract_checks.dagster_defs.parts import RunParts, parts_of
+from contract_checks.dagster_defs.shelf import shelved
 from contract_checks.dagster_defs.translator import ContractDatasetData
 from contract_checks.results import CheckResult, DatasetReport, status_of
 
@@ -36,12 +37,16 @@ Publish = Literal["when_kept", "always"]
 
 @dataclass(frozen=True)
 class BuiltDataset:
-    """A dataset with the specs of its asset and checks, ready to become a definition."""
+    """A dataset with the specs of its asset and checks, ready to become a definition.
+
+    `kept` are the bytes of the contract's plan and the dataset's place in it, if it is just as the cache has it.
+    """
 
     data: ContractDatasetData
     spec: AssetSpec
     checks: tuple[BuiltCheck, ...]
     partitions: Partitioned | None = None
+    kept: tuple[bytes, int] | None = None
 
     @property
     def key(self) -> AssetKey:
@@ -56,34 +61,38 @@ def asset_of(built: BuiltDataset, op_name: str, access: Access, publish: Publish
     record a materialization. Whoever selects the asset without some of its blocking checks gets these
     evaluated all the same: the gate is the asset's, not the selection's.
     """
+    key, partitions = built.key, built.partitions
+    contents = shelved(built.data, built.checks, built.kept)
 
     @multi_asset(
         name=op_name,
         specs=[built.spec],
         check_specs=distinct_specs(built.checks),
         can_subset=True,
-        backfill_policy=built.partitions.settings.backfill if built.partitions is not None else None,
+        backfill_policy=partitions.settings.backfill if partitions is not None else None,
         required_resource_keys=access.resource_keys,
+        pool=access.pool_of(built.data.contract),
         description=f"Evaluates the promises of {built.data.file} about '{built.data.dataset.name}'.",
     )
     def step(context: AssetExecutionContext) -> Iterator[AssetCheckResult | MaterializeResult[None]]:
-        publishes = built.key in context.selected_asset_keys
-        selected = chosen(built.checks, context.selected_asset_check_keys, and_blocking=publishes)
-        parts = parts_of(context, built.partitions, known=True)
-        if publishes and built.partitions is not None and not parts.keys:
-            key = built.key.to_user_string()
-            raise Failure(f"'{key}' is partitioned, and the run has no partition: nothing could be published.")
-        report, broken = yield from evaluate(context, built.data, selected, access, parts)
+        data, checks = contents()
+        publishes = key in context.selected_asset_keys
+        selected = chosen(checks, context.selected_asset_check_keys, and_blocking=publishes)
+        parts = parts_of(context, partitions, known=True)
+        if publishes and partitions is not None and not parts.keys:
+            name = key.to_user_string()
+            raise Failure(f"'{name}' is partitioned, and the run has no partition: nothing could be published.")
+        report, broken = yield from evaluate(context, data, selected, access, parts)
         if not publishes:
             return
-        metadata = asset_metadata(built.data.contract, report, parts.keys)
+        metadata = asset_metadata(data.contract, report, parts.keys)
         if broken and publish == "when_kept":
             status = status_of(report.results).replace("_", " ")
             text = f"Not published: the contract is {status}."
             for one in parts.keys or (None,):
-                context.log_event(AssetObservation(built.key, description=text, metadata=metadata, partition=one))
+                context.log_event(AssetObservation(key, description=text, metadata=metadata, partition=one))
             return
-        yield MaterializeResult(asset_key=built.key, metadata=metadata)
+        yield MaterializeResult(asset_key=key, metadata=metadata)
 
     return step
 
@@ -100,17 +109,20 @@ def contract_checks_of(
 
     `known` says that an asset without `partitions` has none, or that its whole table is meant.
     """
+    contents = shelved(data, checks)
 
     @multi_asset_check(
         name=op_name,
         specs=distinct_specs(checks),
         can_subset=True,
         required_resource_keys=access.resource_keys,
+        pool=access.pool_of(data.contract),
         description=f"Evaluates the promises of {data.file} about '{data.dataset.name}'.",
     )
     def step(context: AssetCheckExecutionContext) -> Iterator[AssetCheckResult]:
-        selected = chosen(checks, context.selected_asset_check_keys, and_blocking=False)
-        yield from evaluate(context, data, selected, access, parts_of(context, partitions, known))
+        own, known_checks = contents()
+        selected = chosen(known_checks, context.selected_asset_check_keys, and_blocking=False)
+        yield from evaluate(context, own, selected, access, parts_of(context, partitions, known))
 
     return step
 

@@ -40,6 +40,7 @@ from contract_checks.model import Column, Dataset, Expectation, Thresholds, walk
 from contract_checks.wording import BOUND_SIGNS
 
 _LISTED = 8
+_NEVER = (Threshold("mustBe", 0),)
 
 
 def promised_schema(dataset: Dataset) -> TableSchema:
@@ -113,7 +114,7 @@ def _promises(dataset: Dataset) -> dict[FieldPath, list[str]]:
 
 def _promise(expectation: Expectation) -> str | None:
     requirement, metric = expectation.requirement, expectation.metric
-    never = isinstance(requirement, Thresholds) and requirement.all_of == (Threshold("mustBe", 0),)
+    never = isinstance(requirement, Thresholds) and requirement.all_of == _NEVER
     if isinstance(metric, Violations) and never:
         return None if isinstance(metric.condition, NotNull) else condition_text(metric.condition)
     return f"{_subject(expectation)} {expected_text(requirement)}"

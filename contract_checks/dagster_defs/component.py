@@ -26,6 +26,7 @@ from dagster.components.component_scaffolding import scaffold_component
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
 from pydantic import BaseModel, Field
 
+from contract_checks.checks import Settings
 from contract_checks.dagster_defs.defs import OnBroken, build_definitions
 from contract_checks.dagster_defs.partitions import ByCadence
 from contract_checks.dagster_defs.resource import RESOURCE_KEY, ContractSources, ServerCredentials
@@ -184,6 +185,14 @@ class ContractsComponent(Component, Resolvable):
     retries: Annotated[
         int, Resolver.default(description="How often a source that cannot be reached is asked again.")
     ] = 2
+    statement_timeout: Annotated[
+        int,
+        Resolver.default(description="After how many seconds a database gives up on a statement; 0: never."),
+    ] = 600
+    proofs: Annotated[
+        bool,
+        Resolver.default(description="Whether what the source guarantees is not scanned for."),
+    ] = True
     name: Annotated[
         str,
         Resolver.default(
@@ -197,6 +206,17 @@ class ContractsComponent(Component, Resolvable):
             description="For very wide tables: one check of Dagster for all rules of a `column`, or of a `section`."
         ),
     ] = None
+    pool: Annotated[
+        str | None,
+        Resolver.default(description="Dagster's pool that every step takes a slot of, to limit how many run at once."),
+    ] = None
+    keep_measurements: Annotated[
+        bool,
+        Resolver.default(
+            description="Whether what is measured of files is kept in the storage of the Dagster instance, so that a "
+            "file that did not change is not read again."
+        ),
+    ] = False
     translation: Annotated[
         TranslationFn[ContractDatasetData] | None,
         TranslationFnResolver(
@@ -230,6 +250,9 @@ class ContractsComponent(Component, Resolvable):
             name=self.name,
             partitions=ByCadence(self.partitions_from) if self.partitions_from else None,
             group_by=self.group_by,
+            pool=self.pool,
+            keep_measurements=self.keep_measurements,
+            settings=Settings(statement_timeout=self.statement_timeout, proofs=self.proofs),
         )
 
     def _on_broken(self) -> OnBroken:

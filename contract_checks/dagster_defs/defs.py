@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +25,9 @@ from dagster import (
     in_process_executor,
 )
 
-from contract_checks import dialects
 from contract_checks.checks import Settings, slug
 from contract_checks.dagster_defs import names
-from contract_checks.dagster_defs.access import Access, SourceLike, source_kind
+from contract_checks.dagster_defs.access import Access, Pool, SourceLike, source_kind
 from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, unusable, watched
 from contract_checks.dagster_defs.assets import BuiltDataset, Publish, asset_of, contract_checks_of
 from contract_checks.dagster_defs.broken import broken_asset
@@ -36,7 +37,7 @@ from contract_checks.dagster_defs.entity import with_asset
 from contract_checks.dagster_defs.freshness import with_availability
 from contract_checks.dagster_defs.grouping import Grouping, grouped
 from contract_checks.dagster_defs.incidents import Incidents, incident_sensor, open_incidents
-from contract_checks.dagster_defs.loading import Contracts, gather, shown
+from contract_checks.dagster_defs.loading import Contracts, gather, load_contract, shown
 from contract_checks.dagster_defs.partitions import (
     PartitionError,
     PartitionSettings,
@@ -69,6 +70,19 @@ _DEFAULT_SOURCES = ContractSources()
 _log = logging.getLogger("contract_checks")
 
 
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Keep Python from looking for garbage among definitions: all are kept, and looking takes longer with each."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_nothing_collected()
 def build_definitions(
     contracts_dir: Contracts,
     *,
@@ -95,6 +109,8 @@ def build_definitions(
     group_by: Grouping | None = None,
     metadata: MetadataProvider | None = None,
     incidents: Incidents | None = None,
+    pool: Pool = None,
+    keep_measurements: bool = False,
 ) -> Definitions:
     """Everything Dagster needs to run the contracts of a folder: assets, checks, a job and schedules.
 
@@ -139,14 +155,19 @@ def build_definitions(
             to it. Nobody by default.
         incidents: How incidents are kept, which broken promises open where their contract says so; a sensor
             `contract_incidents` sees to it. By default none are.
+        pool: Dagster's pool that every step takes a slot of, so that no more contracts than its limit ask one
+            place at once; or a function that names it for each contract. By default there is none.
+        keep_measurements: Whether what is measured of files is kept in the storage of the Dagster instance, so that
+            a file that did not change is not read again. `Settings.measurements` names another place.
 
     Raises:
         FileNotFoundError: When `contracts_dir` is not there.
         ContractError: When a contract cannot be used and `on_broken` is `raise`.
         ValueError: When `blocking` is none of these, or `partitions` names a dataset that is not there.
     """
-    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings(), metadata)
-    gathered = gather(contracts_dir, strict, engines)
+    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings(), metadata, pool)
+    access = replace(access, keep_measurements=keep_measurements)
+    gathered = gather(contracts_dir, strict, engines, access.plan_settings)
     translated = translate(
         gathered, translator or ContractTranslator(), access, known_blocking(blocking), partitions, group_by
     )
@@ -164,7 +185,7 @@ def build_definitions(
         sla, rules = _due(group)
         schedules += build_schedules(sla, f"{name}_sla{kind}", job_name, default_schedule_status, limits)
         schedules += build_schedules(rules, f"{name}_rule{kind}", job_name, default_schedule_status, limits)
-    return Definitions(
+    return _definitions(
         assets=_assets(translated, names.op_names(name, keys), access, publish, blocking),
         jobs=jobs,
         schedules=schedules,
@@ -172,6 +193,11 @@ def build_definitions(
         resources={RESOURCE_KEY: _DEFAULT_SOURCES, **(resources or {})},
         executor=executor,
     )
+
+
+def _definitions(**parts: Any) -> Definitions:
+    """The definitions, made where nothing else is at hand: Dagster holds on to what its first caller has."""
+    return Definitions(**parts)
 
 
 def _sensors(
@@ -242,6 +268,8 @@ def build_contract_checks(
     settings: Settings | None = None,
     group_by: Grouping | None = None,
     metadata: MetadataProvider | None = None,
+    pool: Pool = None,
+    keep_measurements: bool = False,
 ) -> AssetChecksDefinition:
     """The promises of a contract as checks of an asset that exists already (of dbt, dlt or your own).
 
@@ -253,8 +281,8 @@ def build_contract_checks(
         asset: The asset, by its key or its definition; a string may be a path (`warehouse/orders`).
         dataset: Which dataset of the contract it is; not needed if there is only one.
         resource_key: The key of a `ContractSources` in your definitions, if one is to be asked.
-        source, server, translator, blocking, strict, retries, retry_wait, name, engines, metrics, settings: as
-            for `build_definitions`.
+        source, server, translator, blocking, strict, retries, retry_wait, name, engines, metrics, settings, pool,
+            keep_measurements: as for `build_definitions`.
         partitions: How the asset is partitioned, as in `build_definitions`. Default: as the definition
             `asset` says; of a key nothing is known, so that the whole table is looked at, and every result of
             a partitioned run says so.
@@ -263,8 +291,9 @@ def build_contract_checks(
         ContractError: When the contract cannot be used, or does not tell the partitions apart.
         ValueError: When `dataset` or `asset` does not say which one is meant, with those there are.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
-    access = Access(source, server, resource_key, retries, retry_wait, metrics, settings or Settings(), metadata)
+    read = load_contract(contract, strict, engines)
+    access = Access(source, server, resource_key, retries, retry_wait, metrics, settings or Settings(), metadata, pool)
+    access = replace(access, keep_measurements=keep_measurements)
     chosen = with_availability(dataset_plan(read, dataset, access.plan_settings), read)
     key = asset_key(asset)
     data = ContractDatasetData(read, chosen, shown(read.file), source_kind(read, access))

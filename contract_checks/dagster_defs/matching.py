@@ -20,7 +20,7 @@ from dagster import (
 
 from contract_checks.checks import Settings
 from contract_checks.dagster_defs import names
-from contract_checks.dagster_defs.access import Access, SourceLike
+from contract_checks.dagster_defs.access import Access, Pool, SourceLike
 from contract_checks.dagster_defs.alerts import Alerts, alert_sensor, unusable, watched
 from contract_checks.dagster_defs.assets import BuiltDataset, contract_checks_of
 from contract_checks.dagster_defs.broken import GROUP, Broken, broken_asset
@@ -95,6 +95,8 @@ def match_contracts(
     metrics: MetricFunctions = NO_FUNCTIONS,
     settings: Settings | None = None,
     schedules: DefaultScheduleStatus | None = None,
+    pool: Pool = None,
+    keep_measurements: bool = False,
 ) -> Matched:
     """Add the checks of contracts to definitions whose assets somebody else makes: dbt, dlt, anything.
 
@@ -114,8 +116,9 @@ def match_contracts(
         schedules: Whether schedules that run the checks at the contracts' cadences, and never the assets, are
             running or stopped when they first appear. By default there are none.
         source, server, translator, blocking, resources, strict, retries, retry_wait, name, partitions, alerts,
-            metadata, group_by, engines, metrics, settings: as for `build_definitions`. An asset's own partitions are
-            known, and rules about metadata see its owners, tags, description and columns as well.
+            metadata, group_by, engines, metrics, settings, pool, keep_measurements: as for `build_definitions`. An
+            asset's own partitions are known, and rules about metadata see its owners, tags, description and columns
+            as well.
 
     Raises:
         FileNotFoundError: When `contracts` are not there.
@@ -123,8 +126,9 @@ def match_contracts(
     """
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
     finder = _Finder(translator or ContractTranslator(), specs, _given(assets or {}, specs))
-    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings())
-    gathered = gather(contracts, strict, engines)
+    access = Access(source, server, RESOURCE_KEY, retries, retry_wait, metrics, settings or Settings(), pool=pool)
+    access = replace(access, keep_measurements=keep_measurements)
+    gathered = gather(contracts, strict, engines, access.plan_settings)
     translated = translate(
         gathered, finder, access, known_blocking(blocking), partitions, group_by, made_elsewhere=True
     )

@@ -161,6 +161,8 @@ def asset_metadata(contract: Contract, report: DatasetReport, partitions: Sequen
         metadata["dagster/partition_row_count" if partitions else "dagster/row_count"] = MetadataValue.int(
             report.row_count
         )
+    if report.files_read is not None:
+        metadata["contract/files_read"] = "{:,} of {:,}".format(*report.files_read)
     if report.columns:
         metadata["dagster/column_schema"] = found_schema(report.plan.dataset, report.columns)
     return metadata

@@ -29,7 +29,7 @@ from dagster import (
 )
 from sqlalchemy import Engine
 
-from contract_checks import dialects, run
+from contract_checks import run
 from contract_checks.checks import DatasetPlan, Settings
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access, SourceLike, measure, source_kind
@@ -38,7 +38,7 @@ from contract_checks.dagster_defs.choices import asset_key, dataset_plan
 from contract_checks.dagster_defs.freshness import availability, with_availability
 from contract_checks.dagster_defs.functions import STAGING, Function, as_compute, call, wants_staging
 from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, distinct_specs, grouped
-from contract_checks.dagster_defs.loading import shown
+from contract_checks.dagster_defs.loading import load_contract, shown
 from contract_checks.dagster_defs.metadata import asset_metadata
 from contract_checks.dagster_defs.partitions import (
     Partitioned,
@@ -136,7 +136,7 @@ def contract_asset(
         ValueError: When `dataset` does not say which one is meant, or the function is a generator.
         SourceError: When `publish_to` is a database in which tables cannot be exchanged.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
+    read = load_contract(contract, strict, engines)
     place = source if source is not None else publish_to
     access = Access(place, server, resource_key, retries, retry_wait, metrics, settings or Settings(), metadata)
     own = with_availability(dataset_plan(read, dataset, access.plan_settings), read)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from dagster import Config, ConfigurableResource
-from pydantic import Field
+from dagster import Config, ConfigurableResource, InitResourceContext
+from pydantic import Field, PrivateAttr
 from sqlalchemy import make_url
 
 from contract_checks import sources
@@ -44,6 +45,32 @@ class ContractSources(ConfigurableResource["ContractSources"]):
     default: str | None = Field(
         default=None, description="URL, folder or file for contracts none of whose servers is listed in `urls`."
     )
+
+    _open: ExitStack | None = PrivateAttr(default=None)
+    _shared: dict[tuple[str, str | None], Source] = PrivateAttr(default_factory=dict)
+
+    def setup_for_execution(self, context: InitResourceContext) -> None:
+        """Called by Dagster before the steps of a process."""
+        self._open = ExitStack()
+
+    def teardown_after_execution(self, context: InitResourceContext) -> None:
+        """Called by Dagster after them: closes what they shared."""
+        self._shared.clear()
+        if self._open is not None:
+            self._open.close()
+
+    def sharing(self, source: Source) -> Source:
+        """The source, with connections that all steps of this process use, one after the other.
+
+        Only servers are kept connected. The file of a database would be locked for those who write to it between
+        two steps.
+        """
+        key = source.address if type(source) is DatabaseSource else None
+        if self._open is None or key is None:
+            return source
+        if key not in self._shared:
+            self._shared[key] = self._open.enter_context(source.opened())
+        return self._shared[key]
 
     def source_of(
         self, contract: Contract, server: str | None = None, allowed: Sequence[str | Path] | None = None

@@ -61,7 +61,7 @@ class _Claims:
 
     def __init__(self) -> None:
         self.keys: dict[AssetKey, str] = {}
-        self.outputs: dict[str, tuple[str, str]] = {}
+        self.outputs: dict[str, tuple[BuiltCheck, str]] = {}
 
     def free_key(self, *parts: str) -> AssetKey:
         """A key in the group of broken contracts that nobody has."""
@@ -135,11 +135,11 @@ def _translate_contract(
     plans: Sequence[DatasetPlan]
     problems: tuple[Problem, ...] = ()
     try:
-        plans = plan(contract, access.plan_settings).datasets
+        plans = (entry.plan or plan(contract, access.plan_settings)).datasets
     except ContractError as error:
         problems = error.problems
         plans = [DatasetPlan(dataset, ()) for dataset in contract.datasets]
-    for planned in plans:
+    for position, planned in enumerate(plans):
         one = with_availability(planned, contract) if made_elsewhere else planned
         data = ContractDatasetData(contract, _with_unscheduled(contract, one), file, kind)
         try:
@@ -162,7 +162,9 @@ def _translate_contract(
             continue
         found = problems or _check_problems(spec.key, checks, file, claims)
         try:
-            built = _with_partitions(BuiltDataset(data, spec, grouped(checks, spec.key, group_by)), partitions)
+            kept = (entry.kept, position) if entry.kept and data.plan is planned else None
+            built = BuiltDataset(data, spec, grouped(checks, spec.key, group_by), kept=kept)
+            built = _with_partitions(built, partitions)
         except PartitionError as error:
             found = (*found, Problem(f"its partitions cannot be told apart: {error}", one.dataset.location))
         yield Broken(spec.key, file, found, contract, tuple(spec.owners)) if found else built
@@ -198,9 +200,9 @@ def check_problems(key: AssetKey, checks: Sequence[BuiltCheck], file: str) -> tu
 
 def _check_problems(key: AssetKey, checks: Sequence[BuiltCheck], file: str, claims: _Claims) -> tuple[Problem, ...]:
     problems: list[Problem] = []
+    identifier = names.identifier(key)
     for one in checks:
         location = one.check.location
-        here = f"{key.to_user_string()}:{one.spec.name}"
         if one.spec.asset_key != key:
             other = one.spec.asset_key.to_user_string()
             problems.append(
@@ -216,15 +218,19 @@ def _check_problems(key: AssetKey, checks: Sequence[BuiltCheck], file: str, clai
                     f"Dagster does not accept the check name '{one.spec.name}'", location, hint="use a-z, 0-9 and _"
                 )
             )
-        output = f"{names.identifier(one.spec.asset_key)}_{one.spec.name}"
-        if output in claims.outputs:
-            there, where = claims.outputs[output]
-            problems.append(
-                Problem(f"the check {here} and the check {there} ({where}) are both '{output}' to Dagster", location)
-            )
-        else:
-            claims.outputs[output] = (here, f"{place(file, location)} {location.path}")
+        own = identifier if one.spec.asset_key == key else names.identifier(one.spec.asset_key)
+        output = f"{own}_{one.spec.name}"
+        holder = claims.outputs.setdefault(output, (one, file))
+        if holder[0] is not one:
+            first, there = holder[0], holder[0].check.location
+            where = f"{_called(first)} ({place(holder[1], there)} {there.path})"
+            message = f"the check {_called(one)} and the check {where} are both '{output}' to Dagster"
+            problems.append(Problem(message, location))
     return tuple(problems)
+
+
+def _called(one: BuiltCheck) -> str:
+    return f"{one.spec.asset_key.to_user_string()}:{one.spec.name}"
 
 
 def _with_unscheduled(contract: Contract, plan: DatasetPlan) -> DatasetPlan:
@@ -242,7 +248,7 @@ def _with_unscheduled(contract: Contract, plan: DatasetPlan) -> DatasetPlan:
             schedulable(cadence)
         except CadenceError as error:
             unscheduled.append(NotChecked(location, f"there is no schedule for it: {error}", "sla"))
-    return replace(plan, not_checked=(*plan.not_checked, *unscheduled))
+    return replace(plan, not_checked=(*plan.not_checked, *unscheduled)) if unscheduled else plan
 
 
 def rule_timezone(contract: Contract) -> str:

@@ -15,7 +15,6 @@ from dagster import (
     ScheduleDefinition,
 )
 
-from contract_checks import dialects
 from contract_checks.checks import Settings
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.access import Access
@@ -23,7 +22,7 @@ from contract_checks.dagster_defs.cadence import CadenceError, Recurrence
 from contract_checks.dagster_defs.choices import asset_key, dataset_plan
 from contract_checks.dagster_defs.freshness import with_availability
 from contract_checks.dagster_defs.grouping import BuiltCheck, Grouping, distinct_specs, grouped
-from contract_checks.dagster_defs.loading import shown
+from contract_checks.dagster_defs.loading import load_contract, shown
 from contract_checks.dagster_defs.schedules import Due, Limits, build_schedules, schedulable
 from contract_checks.dagster_defs.specs import build_checks, rule_timezone
 from contract_checks.dagster_defs.translator import ContractDatasetData, ContractTranslator
@@ -50,7 +49,9 @@ def rule_times(contract: Contract, checks: Sequence[BuiltCheck]) -> Mapping[Recu
     rules: dict[Recurrence, list[AssetCheckKey]] = defaultdict(list)
     for one in checks:
         schedule = one.check.schedule
-        when = recurrence_of(Cadence(cron=schedule, timezone=rule_timezone(contract)) if schedule else None)
+        if not schedule:
+            continue
+        when = recurrence_of(Cadence(cron=schedule, timezone=rule_timezone(contract)))
         if when is not None:
             rules[when].append(one.spec.key)
     return rules
@@ -85,7 +86,7 @@ def build_contract_schedules(
         ContractError: When the contract cannot be used.
         ValueError: When `dataset` or `asset` does not say which one is meant.
     """
-    read = contract if isinstance(contract, Contract) else dialects.load(contract, strict=strict, engines=engines)
+    read = load_contract(contract, strict, engines)
     key = asset_key(asset)
     plan_settings = Access(metrics=metrics, settings=settings or Settings()).plan_settings
     own = with_availability(dataset_plan(read, dataset, plan_settings), read)

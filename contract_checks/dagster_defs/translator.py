@@ -6,7 +6,6 @@ method, call `super()`, and change what it returns.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from dagster import (
     TableSchema,
 )
 
-from contract_checks.checks import Check, DatasetPlan, expected_text, said
+from contract_checks.checks import Check, DatasetPlan, expected_text
 from contract_checks.dagster_defs import names
 from contract_checks.dagster_defs.columns import condition_text, promised_schema
 from contract_checks.dagster_defs.freshness import freshness_policy
@@ -112,7 +111,7 @@ class ContractTranslator:
             description=_description(data, self),
             metadata=_metadata(data),
             group_name=names.group_name(contract.domain) if contract.domain else "contracts",
-            code_version=code_version(data.plan),
+            code_version=data.plan.fingerprint,
             owners=_owners(contract, self)[0],
             tags={names.tag_key(tag): "" for tag in (*contract.tags, *dataset.tags)},
             kinds={"contract", data.source_kind} if data.source_kind else {"contract"},
@@ -164,15 +163,6 @@ def place(file: str, location: Location) -> str:
 def _short_place(file: str, location: Location) -> str:
     """The place without its folder, for tables, which a page does not wrap: the asset has the path as well."""
     return place(file.rpartition("/")[2], location)
-
-
-def code_version(plan: DatasetPlan) -> str:
-    """A hash of what is promised about a dataset: it changes when a promise does, not when a line moves."""
-    promises = sorted(
-        f"{check.name} {check.severity} {check.if_present} {said((check.judgement, check.metrics))!r}"
-        for check in plan.checks
-    )
-    return hashlib.sha256("\n".join(promises).encode()).hexdigest()[:12]
 
 
 # --------------------------------------------------------------------------- the check

@@ -7,6 +7,7 @@ dialect, write a reader as `interface.Dialect` says, name it in `DIALECTS` and w
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,10 +58,16 @@ def load(path: str | Path, strict: bool = False, engines: Engines = NO_ENGINES) 
     return read(read_document(path), strict, engines)
 
 
-def load_directory(path: str | Path, strict: bool = False, engines: Engines = NO_ENGINES) -> Loaded:
+def load_directory(
+    path: str | Path,
+    strict: bool = False,
+    engines: Engines = NO_ENGINES,
+    load_file: Callable[[Path], Contract] | None = None,
+) -> Loaded:
     """Every contract below the folder `path`, in the order of their paths; hidden files are left alone.
 
-    The contract of an asset has what it inherits from that of its data product, if that is there, too.
+    The contract of an asset has what it inherits from that of its data product, if that is there, too. `load_file`
+    takes the place of `load`, for whoever has read a file before.
     """
     contracts: list[Contract] = []
     broken: list[ContractError] = []
@@ -68,7 +75,7 @@ def load_directory(path: str | Path, strict: bool = False, engines: Engines = NO
         return Loaded((), (_error(str(path), "there is no such folder"),))
     for file in _files(Path(path)):
         try:
-            contracts.append(load(file, strict, engines))
+            contracts.append(load_file(file) if load_file is not None else load(file, strict, engines))
         except ContractError as error:
             broken.append(error)
         except Exception as error:  # noqa: BLE001 - a defect of a reader must not take the other contracts along

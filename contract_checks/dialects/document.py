@@ -12,18 +12,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import yaml
 
+from contract_checks.dialects.inputs import MAX_BYTES, TooLargeError, read_bytes
 from contract_checks.errors import ContractError, Location, Problem
 
 Value: TypeAlias = "None | bool | int | float | Decimal | str | list[Any] | dict[str, Any]"
 KeyPath: TypeAlias = tuple[str | int, ...]
 
-MAX_BYTES = 5_000_000
-"""The largest contract file that is read, in bytes."""
 MAX_NODES = 200_000
 """The largest number of YAML nodes after aliases are expanded."""
 MAX_DEPTH = 64
@@ -92,17 +92,21 @@ class Document:
         yield from _leaves(self.data, ())
 
 
+@lru_cache(maxsize=16_384)
 def json_path(path: KeyPath) -> str:
     """`("schema", 0, "a b")` as the JSONPath `$.schema[0]['a b']`."""
-    text = "$"
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        elif re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
-            text += f".{key}"
-        else:
-            text += "['" + key.replace("\\", "\\\\").replace("'", "\\'") + "']"
-    return text
+    return "$" + "".join([_step(key) for key in path])
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _step(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    if _WORD.fullmatch(key):
+        return f".{key}"
+    return "['" + key.replace("\\", "\\\\").replace("'", "\\'") + "']"
 
 
 def read_document(path: str | Path, max_bytes: int = MAX_BYTES) -> Document:
@@ -113,11 +117,10 @@ def read_document(path: str | Path, max_bytes: int = MAX_BYTES) -> Document:
     """
     file = str(path)
     try:
-        size = Path(path).stat().st_size
-        if size > max_bytes:
-            message = f"the file has {size:,} bytes; a contract may have {max_bytes:,} at most"
-            raise ContractError([_problem(file, message, "split it")])
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_bytes(path, max_bytes).decode("utf-8-sig")
+    except TooLargeError as error:
+        message = f"the file has {error.args[0]:,} bytes; a contract may have {max_bytes:,} at most"
+        raise ContractError([_problem(file, message, "split it")]) from None
     except UnicodeDecodeError as error:
         message = f"the file is not UTF-8 text: {error.reason} at byte {error.start}"
         raise ContractError([_problem(file, message)]) from error

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from contract_checks.dialects.document import Document
@@ -131,7 +133,7 @@ class Notes:
         return tuple(found)
 
     def _keys(self, model: type[Piece], value: dict[str, Any], path: Path) -> None:
-        known = {info.alias or name: info for name, info in model.model_fields.items()}
+        known = _known_keys(model)
         for key in value:
             info = known.get(key)
             if info is None:
@@ -147,6 +149,12 @@ class Notes:
                         key,
                         hint=f"say 'apiVersion: v{since}.0'; it is read all the same",
                     )
+
+
+@cache
+def _known_keys(model: type[Piece]) -> Mapping[str, FieldInfo]:
+    """The fields of a piece by their keys in the document."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
 class Clauses:

@@ -8,10 +8,11 @@ from dataclasses import field as default
 from decimal import Decimal
 from typing import Any, Literal
 
+from contract_checks.dialects.inputs import time_zone
 from contract_checks.dialects.odcs_document import EnumValue
 from contract_checks.dialects.odcs_notes import Clauses, Path, did_you_mean, text_of
 from contract_checks.dialects.odcs_operators import number_in
-from contract_checks.dialects.times import date_of, datetime_of, time_of, zone_of
+from contract_checks.dialects.times import date_of, datetime_of, time_of
 from contract_checks.jdk import compile_format
 from contract_checks.metrics import (
     AllOf,
@@ -266,7 +267,7 @@ class _Reader:
     def _zone(self) -> str:
         """The time zone of values and bounds that state none."""
         stated = self.options.get("defaultTimezone")
-        usable = self.subject.logical == "timestamp" and isinstance(stated, str) and zone_of(stated) is not None
+        usable = self.subject.logical == "timestamp" and isinstance(stated, str) and time_zone(stated) is not None
         return str(stated) if usable else "UTC"
 
     # ------------------------------------------------------------------ texts
@@ -394,7 +395,7 @@ class _Reader:
             self.clauses.show("Time zone", "with a time zone" if value else "without a time zone", *self.path, option)
 
     def _default_timezone(self, option: str, value: Any) -> None:
-        if not isinstance(value, str) or zone_of(value) is None:
+        if not isinstance(value, str) or time_zone(value) is None:
             self._skip(option, f"'{text_of(value)}' is no time zone", wrong=True, hint="such as 'Europe/Berlin'")
         else:
             self.clauses.show("Default time zone", value, *self.path, option)

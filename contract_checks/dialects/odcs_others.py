@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contract_checks.dialects.document import Document, read_document
+from contract_checks.dialects.inputs import is_file, resolved
 from contract_checks.dialects.odcs_references import Table, find_element, outline
 from contract_checks.errors import ContractError
 from contract_checks.metrics import FieldPath
@@ -78,19 +79,19 @@ class Others:
         if re.match(r"(?i)https?://", file):
             return f"contracts on the web are not read ({file})"
         where = re.sub(r"(?i)^file://", "", file)
-        path = (self._folder / where).resolve()
-        if not path.is_relative_to(self._folder.resolve()):
+        path, folder = resolved(self._folder / where), resolved(self._folder)
+        if not path.is_relative_to(folder):
             return f"'{file}' is outside of the folder of the contract"
         if path not in self._known:
             self._known[path] = self._load(path, file)
         return self._known[path]
 
     def _load(self, path: Path, file: str) -> _Other | str:
-        if not path.is_file():
+        if not is_file(path):
             return f"there is no file '{file}' beside the contract"
         try:
             document = read_document(path)
-            contract = self._read(replace(document, file=str(self._folder / path.relative_to(self._folder.resolve()))))
+            contract = self._read(replace(document, file=str(self._folder / path.relative_to(resolved(self._folder)))))
         except ContractError as error:
             return f"'{file}' cannot be used: {error.problems[0].message}"
         entries = document.data.get("schema") if isinstance(document.data, dict) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+
+from contract_checks.dialects.inputs import variable
 
 PLACEHOLDERS = frozenset(
     ("model", "table", "object", "schema", "dataset", "project", "catalog", "database", "field", "column", "property")
@@ -29,7 +30,7 @@ def resolve_variables(text: str) -> tuple[str, str]:
         if is_secret(name):
             reasons.append(f"'${{{name}}}' looks like a secret, which a contract may not read")
             return match[0]
-        found = os.environ.get(name) or default
+        found = variable(name) or default
         if found is None:
             reasons.append(f"the environment variable '{name}' is not set, and the contract gives no default")
             return match[0]

@@ -21,6 +21,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from contract_checks.dialects.document import read_document
+from contract_checks.dialects.inputs import is_file
 from contract_checks.dialects.openmetadata_parameters import Subject
 from contract_checks.dialects.openmetadata_reading import Path, Reader, Reference, Shape, kind_of, read_references
 from contract_checks.dialects.openmetadata_templates import Template, read_template
@@ -67,15 +68,16 @@ def contract_of(path: FilePath) -> FilePath | None:
     """The contract beside which a side file stands; None if there is none."""
     stem = path.name[: -len(path.suffix)][: -len(".tests")]
     beside = [path.with_name(f"{stem}{suffix}") for suffix in (".yaml", ".yml", ".json")]
-    return next((one for one in beside if one.is_file()), None)
+    return next((one for one in beside if is_file(one)), None)
 
 
 def find_side_file(contract: str) -> FilePath | None:
     """The side file of the contract in that file, if it has one."""
     path = FilePath(contract)
-    if not path.suffix or not path.is_file():
+    if not path.suffix or not is_file(path):
         return None
-    return next((one for end in SUFFIXES if (one := path.with_name(f"{path.stem}{end}")).is_file()), None)
+    beside = (path.with_name(f"{path.stem}{end}") for end in SUFFIXES)
+    return next((one for one in beside if is_file(one)), None)
 
 
 def read_side_file(path: FilePath, strict: bool) -> SideFile:

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 from contract_checks.dialects import openmetadata_streams as streams
 from contract_checks.dialects.conditions import find_field
+from contract_checks.dialects.inputs import time_zone
 from contract_checks.dialects.openmetadata_reading import Flag, Path, Reader, Shape, Text, kind_of, short
-from contract_checks.dialects.times import duration_of, unit_of, zone_of
+from contract_checks.dialects.times import duration_of, unit_of
 from contract_checks.metrics import MESSAGE_TIME, Aggregate, FieldPath
 from contract_checks.model import AgeLimit, Cadence, Column, Duration, Expectation
 
@@ -129,9 +130,9 @@ def read_timezone(label: str) -> str | None:
         name = label.strip()
         if re.fullmatch(r"[+-]\d{2}:\d{2}", name):
             return name
-        return {"GMT": "UTC", "Z": "UTC"}.get(name.upper()) or (name if zone_of(name) is not None else None)
+        return {"GMT": "UTC", "Z": "UTC"}.get(name.upper()) or (name if time_zone(name) is not None else None)
     region = (match.group(2) or "").strip().replace(" ", "_")
-    if region and region not in _NO_ZONES and zone_of(region) is not None:
+    if region and region not in _NO_ZONES and time_zone(region) is not None:
         return region
     offset = match.group(1)
     return offset if len(offset) == 6 else f"{offset[0]}0{offset[1:]}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from contract_checks.model import Duration
 
@@ -116,14 +115,6 @@ def clock_of(text: str) -> tuple[str, str | None] | None:
     else:
         zone = None
     return f"{int(match[1]):02d}:{match[2]}", zone
-
-
-def zone_of(name: str) -> ZoneInfo | None:
-    """The time zone of an IANA name such as `Australia/Sydney`."""
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
-        return None
 
 
 def date_of(text: str) -> date | None:

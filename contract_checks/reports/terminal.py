@@ -103,6 +103,8 @@ def _explained(result: CheckResult) -> Iterator[RenderableType]:
     )
     inside: list[RenderableType] = [Text(text.printable(str(result.check.location)), style="dim")]
     inside += [Text(text.printable(note), style="dim") for note in result.notes]
+    if text.spared(result):
+        inside.append(Text(f"answered by: {result.answered_by}", style="dim"))
     wrong = [detail for detail in result.details if not detail.ok]
     if wrong:
         rows = [(detail.column, detail.expected, detail.found) for detail in wrong]

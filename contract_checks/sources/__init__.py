@@ -8,6 +8,7 @@ from contract_checks.sources.interface import MissingTableError, QueryError, Ses
 from contract_checks.sources.kafka import KafkaSource
 from contract_checks.sources.memory import FrameSource
 from contract_checks.sources.servers import allowed_by_default, resolve
+from contract_checks.sources.spark import SparkSource
 from contract_checks.sources.staging import StagedTable
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "QueryError",
     "Session",
     "Source",
+    "SparkSource",
     "StagedTable",
     "allowed_by_default",
     "resolve",

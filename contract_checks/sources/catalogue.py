@@ -80,7 +80,7 @@ def table_hint(connection: Connection, dialect: str, name: str, default_schema: 
     if sql is None:
         return ""
     try:
-        rows = _rows(connection, sql, ())
+        rows = look_up(connection, sql, ())
     except DBAPIError:
         return ""
     usual = default_schema or {"postgres": "public"}.get(dialect, "main")
@@ -105,7 +105,16 @@ def table_sql(name: TableName, dialect: str) -> str:
     return table.sql(dialect=dialect)
 
 
-def _rows(connection: Connection, sql: str, parameters: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def look_up(connection: Connection, sql: str, parameters: tuple[str | None, ...] = ()) -> list[tuple[Any, ...]]:
+    """The rows of a question to the catalogue, with the parameters in their places."""
+    if connection.dialect.name == "duckdb":
+        # Its driver imports pandas, where that is installed, as soon as anything is bound; that takes half a second.
+        given = [exp.null() if one is None else exp.Literal.string(one) for one in parameters]
+        parts = sql.split("?")
+        sql = parts[0] + "".join(
+            f"{one.sql(dialect='duckdb')}{rest}" for one, rest in zip(given, parts[1:], strict=True)
+        )
+        parameters = ()
     return [tuple(row) for row in connection.exec_driver_sql(sql, parameters)]
 
 
@@ -118,12 +127,12 @@ def _read_duckdb(connection: Connection, name: TableName, dialect: str) -> Seque
         ORDER BY column_index"""
     schema = name[-2] if len(name) > 1 else None
     catalog = name[-3] if len(name) > 2 else None
-    rows = _rows(connection, sql, (name[-1], schema, schema, catalog, catalog))
+    rows = look_up(connection, sql, (name[-1], schema, schema, catalog, catalog))
     if len(name) == 1:
-        current = _rows(connection, "SELECT current_database(), current_schema()", ())[0]
+        current = look_up(connection, "SELECT current_database(), current_schema()", ())[0]
         rows = [row for row in rows if (row[0], row[1]) == current or row[0] == "temp"]
     elif len(name) == 2:
-        current_database = _rows(connection, "SELECT current_database()", ())[0][0]
+        current_database = look_up(connection, "SELECT current_database()", ())[0][0]
         rows = [row for row in rows if row[0] == current_database]
     exact = [row for row in rows if row[2] == name[-1]] or rows
     return [FoundColumn(row[3], row[4], category_of(row[4], dialect), bool(row[5]), row[6] or "") for row in exact]
@@ -131,7 +140,7 @@ def _read_duckdb(connection: Connection, name: TableName, dialect: str) -> Seque
 
 def _read_postgres(connection: Connection, name: TableName, dialect: str) -> Sequence[FoundColumn]:
     if len(name) > 2:
-        database = _rows(connection, "SELECT current_database()", ())[0][0]
+        database = look_up(connection, "SELECT current_database()", ())[0][0]
         if name[-3] != database:
             return []
     quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name[-2:])
@@ -141,7 +150,7 @@ def _read_postgres(connection: Connection, name: TableName, dialect: str) -> Seq
         FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
         WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
     found = []
-    for column, native_type, kind, nullable, comment in _rows(connection, sql, (quoted,)):
+    for column, native_type, kind, nullable, comment in look_up(connection, sql, (quoted,)):
         category = "string" if kind in ("e", b"e") else category_of(native_type, dialect)
         found.append(FoundColumn(column, native_type, category, nullable, comment))
     return found
@@ -151,7 +160,7 @@ def _read_sqlite(connection: Connection, name: TableName, dialect: str) -> Seque
     sql = 'SELECT name, type, "notnull" FROM pragma_table_xinfo(?) WHERE hidden IN (0, 2, 3) ORDER BY cid'
     return [
         FoundColumn(column, native_type, category_of(native_type, dialect), not not_null)
-        for column, native_type, not_null in _rows(connection, sql, (name[-1],))
+        for column, native_type, not_null in look_up(connection, sql, (name[-1],))
     ]
 
 
@@ -177,6 +186,23 @@ def _read_by_reflection(connection: Connection, name: TableName, dialect: str) -
     return found
 
 
+def row_id(connection: Connection, dialect: str, name: TableName, columns: Sequence[FoundColumn]) -> str:
+    """The pseudo-column that tells the rows of a table apart (see `Relation.row_id`); empty where there is none.
+
+    Only DuckDB's own tables have one that a scan gives for nothing; a view or a table of another database has not.
+    """
+    if dialect != "duckdb" or any(column.name.lower() == "rowid" for column in columns):
+        return ""
+    sql = """
+        SELECT count(*) FROM duckdb_tables() JOIN duckdb_databases() USING (database_oid)
+        WHERE type = 'duckdb' AND lower(table_name) = lower(?) AND lower(schema_name) = lower(coalesce(?, schema_name))
+          AND lower(duckdb_tables.database_name) = lower(coalesce(?, duckdb_tables.database_name))"""
+    schema, catalog = (name[-2] if len(name) > 1 else None), (name[-3] if len(name) > 2 else None)
+    views = "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower(?)"
+    tables = look_up(connection, sql, (name[-1], schema, catalog))[0][0]
+    return "rowid" if tables and not look_up(connection, views, (name[-1],))[0][0] else ""
+
+
 def find_comment(connection: Connection, dialect: str, name: TableName) -> str:
     """The comment on a table that `find_columns` found, empty where there is none or the database has none."""
     if dialect == "sqlite":
@@ -189,10 +215,10 @@ def find_comment(connection: Connection, dialect: str, name: TableName) -> str:
             ) WHERE lower(table_name) = lower(?) AND schema_name = coalesce(?, current_schema())
               AND database_name = coalesce(?, current_database())"""
         schema, catalog = (name[-2] if len(name) > 1 else None), (name[-3] if len(name) > 2 else None)
-        rows = _rows(connection, sql, (name[-1], schema, catalog))
+        rows = look_up(connection, sql, (name[-1], schema, catalog))
     elif dialect == "postgres":
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name[-2:])
-        rows = _rows(connection, "SELECT obj_description(to_regclass(%s), 'pg_class')", (quoted,))
+        rows = look_up(connection, "SELECT obj_description(to_regclass(%s), 'pg_class')", (quoted,))
     else:
         try:
             reflected = inspect(connection).get_table_comment(name[-1], schema=".".join(name[:-1]) or None)

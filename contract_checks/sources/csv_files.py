@@ -81,10 +81,12 @@ def csv_scan(
     encoding: str,
     partitions: tuple[str, ...],
     first_line: Callable[[str], str] | None = None,
+    file: str = "",
 ) -> CsvScan:
     """CSV files whose columns are matched by their names; `partitions` are those that the folders say.
 
-    `first_line` reads the first line of a file that is not on this machine.
+    `first_line` reads the first line of a file that is not on this machine. `file` names a column beside the others
+    that says from which file a row is.
 
     Raises `QueryError` when a file has no names, repeats one, or has others than the first file.
     """
@@ -101,12 +103,13 @@ def csv_scan(
         named = ", ".join(sorted(repeated))
         raise QueryError(f"{PurePath(paths[0]).name} has a column that its folders name as well: {named}")
     columns = (*first, *partitions)
+    named = f", filename = {quoted(file)}" if file else ""
     plain, tolerant, rejecting = (
         _united(
             [_read_csv(found, header, delimiter, encoding, partitions, how) for header, found in groups.items()],
-            columns,
+            (*columns, file) if file else columns,
         )
-        for how in ("", ", ignore_errors = true", _rejects())
+        for how in (named, f"{named}, ignore_errors = true", f"{named}{_rejects()}")
     )
     return CsvScan(plain, tolerant, rejecting, columns)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -14,23 +15,33 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, QueuePool
 from typing_extensions import override
 
 from contract_checks.errors import MissingDriverError, SourceError
+from contract_checks.guarantees import NO_GUARANTEES, Guarantees
 from contract_checks.model import Dataset, declared_categories, declared_formats, declared_zones
 from contract_checks.patterns import search
-from contract_checks.sources.catalogue import TableName, find_columns, find_comment, table_hint, table_sql
-from contract_checks.sources.interface import MissingTableError, QueryError, Session, Source
+from contract_checks.sources.catalogue import TableName, find_columns, find_comment, row_id, table_hint, table_sql
+from contract_checks.sources.constraints import find_constraints
+from contract_checks.sources.interface import (
+    MissingTableError,
+    QueryError,
+    Session,
+    Source,
+    StatementTimeoutError,
+)
+from contract_checks.sources.pools import SharedEngine
+from contract_checks.sources.timeouts import interrupted, is_timeout, limit
 from contract_checks.sql import Relation
 from contract_checks.sql.sqlite import instant_text
 from contract_checks.values import TIMESTAMP_SHAPE
 from contract_checks.wording import meant
 
-STATEMENT_TIMEOUT = 600
-"""Seconds after which a database that can do so gives up on a statement."""
 DUCKDB_SETTINGS = {"enable_external_access": "false", "python_enable_replacements": "false"}
 """What no query may do in a DuckDB that is opened here: reach files and the network, or variables of this process."""
+FILE_DATABASES = ("duckdb", "sqlite")
+"""Databases that are files, which a connection may lock."""
 LOCK_TIMEOUT = 60
 """Seconds to wait for another process to let go of a DuckDB file."""
 
@@ -80,6 +91,7 @@ class DatabaseSource(Source):
 
     def __init__(self, database: str | URL | Engine, default_schema: str | None = None) -> None:
         self._engine = database if isinstance(database, Engine) else None
+        self._shared: SharedEngine | None = None
         try:
             self._url = database.url if isinstance(database, Engine) else make_url(database)
         except (ArgumentError, ValueError):
@@ -96,21 +108,64 @@ class DatabaseSource(Source):
         backend = self._url.get_backend_name()
         self.dialect = _DIALECTS.get(backend, backend)
 
+    @property
+    def address(self) -> tuple[str, str | None] | None:
+        """What tells one server from another: its URL, with the password, and the schema to look in.
+
+        None for an engine of the user's, and for a file, which nobody but a session should keep open.
+        """
+        if self._engine is not None or self.dialect in FILE_DATABASES:
+            return None
+        return self._url.render_as_string(hide_password=False), self.default_schema
+
     @override
     @contextmanager
     def session(self, datasets: Sequence[Dataset]) -> Iterator[DatabaseSession]:
-        engine = self._engine or self._make_engine()
+        with self._lent_engine() as engine:
+            try:
+                with self._connect(engine) as connection:
+                    try:
+                        with _transaction(connection, self.dialect, self.default_schema):
+                            session = DatabaseSession(connection, self, datasets)
+                            try:
+                                yield session
+                            finally:
+                                session.end()
+                    finally:
+                        _reset(connection, self.dialect)
+            except DBAPIError as error:
+                raise SourceError(f"{self.name}: {self.clean(error)}") from None
+
+    @override
+    @contextmanager
+    def opened(self) -> Iterator[DatabaseSource]:
+        """The same database, whose sessions share a pool of connections until the end of the context.
+
+        An engine of the user's has its own. A file of SQLite is opened for each session. A file of DuckDB stays open,
+        so that nobody writes to it meanwhile and all sessions see the same.
+        """
+        if self._engine is not None or self._shared is not None or self.dialect == "sqlite":
+            yield self
+            return
+        opened = copy(self)
+        opened._shared = SharedEngine(lambda: self._make_engine(shared=True))
         try:
-            with self._connect(engine) as connection:
-                try:
-                    with _transaction(connection, self.dialect, self.default_schema):
-                        yield DatabaseSession(connection, self, datasets)
-                finally:
-                    _reset(connection, self.dialect)
-        except DBAPIError as error:
-            raise SourceError(f"{self.name}: {self.clean(error)}") from None
+            yield opened
         finally:
-            if self._engine is None:
+            opened._shared.close()
+
+    @contextmanager
+    def _lent_engine(self) -> Iterator[Engine]:
+        """The engine of one session: the user's, the shared one, or one for this session alone."""
+        if self._engine is not None:
+            yield self._engine
+        elif self._shared is not None:
+            yield self._shared.get()
+        else:
+            engine = self._make_engine()
+            try:
+                yield engine
+            finally:
                 engine.dispose()
 
     def clean(self, error: BaseException) -> str:
@@ -121,7 +176,7 @@ class DatabaseSource(Source):
             line = line.replace(secret, "***")
         return line[:500]
 
-    def _make_engine(self) -> Engine:
+    def _make_engine(self, shared: bool = False) -> Engine:
         arguments: dict[str, Any] = {}
         if self.dialect == "duckdb":
             arguments = {"read_only": True, "config": DUCKDB_SETTINGS}
@@ -129,13 +184,18 @@ class DatabaseSource(Source):
                 arguments.pop("read_only")
         elif self.dialect == "postgres":
             arguments = {"connect_timeout": 10}
+            if self._url.get_driver_name() == "psycopg":
+                # Hardly a statement is asked twice, and behind a pooler the next transaction may be on another server.
+                arguments["prepare_threshold"] = None
         elif self.dialect == "sqlite" and self._url.database and not Path(self._url.database).exists():
             raise SourceError(f"{self.name}: there is no such file")
-        return self._create_engine(arguments)
+        return self._create_engine(arguments, shared)
 
-    def _create_engine(self, arguments: dict[str, Any]) -> Engine:
+    def _create_engine(self, arguments: dict[str, Any], shared: bool = False) -> Engine:
+        # Between two datasets a server may have closed the connection: it is tried before it is used again.
+        pool: dict[str, Any] = {"poolclass": QueuePool, "pool_pre_ping": True} if shared else {"poolclass": NullPool}
         try:
-            return create_engine(self._url, poolclass=NullPool, connect_args=arguments)
+            return create_engine(self._url, connect_args=arguments, **pool)
         except NoSuchModuleError as error:
             raise MissingDriverError(_install_hint(self._url, str(error))) from None
         except ModuleNotFoundError as error:
@@ -199,7 +259,6 @@ def _transaction(connection: Connection, dialect: str, schema: str | None) -> It
     if dialect == "postgres":
         connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():
-            connection.exec_driver_sql(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}s'")
             connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
             if schema:
                 connection.exec_driver_sql(f"SET LOCAL search_path = {table_sql((schema,), dialect)}, public")
@@ -215,12 +274,18 @@ def _transaction(connection: Connection, dialect: str, schema: str | None) -> It
                 raw.execute("BEGIN")
             yield
     elif dialect == "duckdb":
+        zone = connection.exec_driver_sql("SELECT current_setting('TimeZone')").scalar()
         connection.exec_driver_sql("SET TimeZone = 'UTC'")
         if schema:
             connection.exec_driver_sql(f"USE {table_sql((schema,), dialect)}")
         connection.commit()
-        with connection.begin():
-            yield
+        try:
+            with connection.begin():
+                yield
+        finally:
+            if not connection.closed and not connection.invalidated:
+                connection.exec_driver_sql(f"SET TimeZone = '{zone}'")
+                connection.commit()
     else:
         with connection.begin():
             yield
@@ -251,6 +316,14 @@ def _sqlite_instant(subject: object, zone: str) -> str | None:
         return None
 
 
+class _RefusedError(Exception):
+    """A statement that the database did not answer, and its exception."""
+
+    def __init__(self, words: str, cause: BaseException) -> None:
+        super().__init__(words)
+        self.cause = cause
+
+
 class DatabaseSession(Session):
     """A session on a database."""
 
@@ -259,6 +332,8 @@ class DatabaseSession(Session):
         self.connection, self.source, self.dialect = connection, source, source.dialect
         self._relations: dict[str, Relation] = {}
         self._names: dict[str, TableName] = {}
+        self._limit = 0
+        self._take_back_limit: Callable[[], None] | None = None
 
     @override
     def relation(self, dataset: Dataset) -> Relation:
@@ -288,8 +363,27 @@ class DatabaseSession(Session):
                 formats=declared_formats(dataset),
                 zoned=declared_zones(dataset),
                 placeholder=quoted,
+                row_id=row_id(self.connection, self.dialect, name, columns),
             )
         return self._relations[dataset.physical_name]
+
+    @override
+    def guarantees(self, dataset: Dataset, targets: Iterable[Relation]) -> Guarantees:
+        relation = self.relation(dataset)
+        name = self._names.get(dataset.physical_name)
+        if name is None:
+            return NO_GUARANTEES
+        return self._vouched(lambda: Guarantees(find_constraints(self.connection, name, relation, targets)))
+
+    def _vouched(self, look: Callable[[], Guarantees]) -> Guarantees:
+        """What a look says; nothing where it fails, for then the scan answers."""
+        try:
+            return look()
+        except DBAPIError as error:
+            self._fail_if_lost(error)
+            if self.dialect == "duckdb":
+                self._restart()
+            return NO_GUARANTEES
 
     @override
     def comment(self, dataset: Dataset) -> str:
@@ -303,7 +397,30 @@ class DatabaseSession(Session):
             raise QueryError(self.source.clean(error)) from None
 
     @override
+    def limit_statements(self, seconds: int) -> None:
+        if self._take_back_limit is not None:
+            self._take_back_limit()
+        self._limit = seconds
+        self._take_back_limit = limit(self.connection, self.dialect, seconds) if seconds else None
+
+    def end(self) -> None:
+        """Leave the connection with the limit that it had; PostgreSQL forgets ours with the transaction."""
+        if self.dialect != "postgres":
+            self.limit_statements(0)
+
+    @override
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        started = time.monotonic()
+        try:
+            with interrupted(self.connection, self.dialect, self._limit):
+                return self._fetch(sql)
+        except _RefusedError as error:
+            if is_timeout(error.cause, str(error), time.monotonic() - started, self._limit):
+                words = "" if self.dialect in ("postgres", *FILE_DATABASES) else f" ({error})"
+                raise StatementTimeoutError(f"gave up after {self._limit:,} s{words}") from None
+            raise QueryError(str(error)) from None
+
+    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         statement = self.connection.execution_options(no_parameters=True)
         if self.dialect == "postgres":
             savepoint = statement.begin_nested()
@@ -312,7 +429,7 @@ class DatabaseSession(Session):
             except DBAPIError as error:
                 self._fail_if_lost(error)
                 savepoint.rollback()
-                raise QueryError(self.source.clean(error)) from None
+                raise _RefusedError(self.source.clean(error), error) from None
             savepoint.commit()
             return rows
         try:
@@ -322,9 +439,9 @@ class DatabaseSession(Session):
             if self.dialect == "duckdb":
                 # DuckDB has no savepoints and ends a transaction at the first error.
                 self._restart()
-            raise QueryError(self.source.clean(error)) from None
+            raise _RefusedError(self.source.clean(error), error) from None
         except (ValueError, OverflowError, ImportError) as error:
-            raise QueryError(f"the driver could not read the result: {error}") from None
+            raise _RefusedError(f"the driver could not read the result: {error}", error) from None
 
     def _fail_if_lost(self, error: DBAPIError) -> None:
         if error.connection_invalidated:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from contract_checks.errors import SourceError
+from contract_checks.guarantees import NO_GUARANTEES, Guarantees
 from contract_checks.metrics import Aggregate, DuplicateKeys, FarFrom, Measurement, Metric, Parsed, Query
 from contract_checks.model import Dataset
-from contract_checks.scans import OFFENDERS, Compiled, Scan, split, without
+from contract_checks.scans import OFFENDERS, Compiled, SampleScan, Scan, split, without
 from contract_checks.sql import Relation
 from contract_checks.tallies import aggregate_of, far_from
 from contract_checks.values import breaks, extreme_moment
@@ -19,6 +21,10 @@ from contract_checks.values import breaks, extreme_moment
 
 class QueryError(SourceError):
     """The source refused one statement; the session goes on."""
+
+
+class StatementTimeoutError(QueryError):
+    """The source gave up on a statement that took longer than it may; the session goes on."""
 
 
 class MissingTableError(SourceError):
@@ -40,6 +46,14 @@ class Source(ABC):
         `datasets` are all the datasets of the contract, since queries and foreign keys may name any of
         them. Raises `SourceError` if the source cannot be reached.
         """
+
+    @contextmanager
+    def opened(self) -> Iterator[Source]:
+        """The same source for several sessions, which share what is dear to open, until the end of the context.
+
+        Nothing is opened before the first session. Most sources have nothing to share.
+        """
+        yield self
 
 
 class Session(ABC):
@@ -65,9 +79,31 @@ class Session(ABC):
         Raises `QueryError` if the source refuses it; what was asked before and after stays answerable.
         """
 
+    def limit_statements(self, seconds: int) -> None:  # noqa: B027 - many sources cannot stop what they have begun
+        """From now on give up on a statement after so many seconds, with `StatementTimeoutError`; 0: never."""
+
+    def guarantees(self, dataset: Dataset, targets: Iterable[Relation]) -> Guarantees:
+        """What the source vouches for of the dataset's whole table, by a look into its catalogue or footers.
+
+        `targets` are the relations that foreign keys may lead to. Most sources vouch for nothing.
+        """
+        return NO_GUARANTEES
+
+    def keep_measurements(self, path: str | Path) -> None:  # noqa: B027 - only files can tell that they did not change
+        """From now on keep what is measured of each file in the store at `path`, and read no file twice for it."""
+
     def comment(self, dataset: Dataset) -> str:
         """What the catalogue says of the dataset's table as a whole, empty where it says nothing."""
         return ""
+
+    @property
+    def files_read(self) -> tuple[int, int] | None:
+        """How many files were read to measure, of how many; None where that is not counted."""
+        return None
+
+    def offending(self, relation: Relation, metrics: Iterable[Metric]) -> Relation:
+        """The relation, or a part of it that has every row which breaks one of these measured metrics."""
+        return relation
 
     def prepare_queries(self) -> None:  # noqa: B027 - most sources have nothing to prepare
         """Called once before the first user's query; a source may make names resolvable here."""
@@ -96,9 +132,11 @@ class Session(ABC):
 
     def _answer(self, scan: Scan, relation: Relation) -> Iterable[Measurement]:
         try:
-            return _measurements(scan, self.run(scan.sql), relation)
+            return measured(scan, self.run(scan.sql), relation)
         except QueryError as error:
-            if scan.kind != "aggregate" or len(scan.metrics) == 1:
+            # What takes too long as one scan would take longer as many.
+            too_long = isinstance(error, StatementTimeoutError)
+            if scan.kind != "aggregate" or len(scan.metrics) == 1 or too_long:
                 return _all_failed(scan, error)
             return self._isolate(scan, relation, error)
 
@@ -119,9 +157,13 @@ class Session(ABC):
         if rest is None:
             return culprits.values()
         try:
-            return [*culprits.values(), *_measurements(rest, self.run(rest.sql), relation)]
+            return [*culprits.values(), *measured(rest, self.run(rest.sql), relation)]
         except QueryError as again:
             return [*culprits.values(), *_all_failed(rest, again)]
+
+    def show(self, scan: SampleScan) -> list[tuple[Any, ...]]:
+        """The rows of a sample. Raises `QueryError`."""
+        return self.run(scan.sql)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """`fetch`, with the statement noted."""
@@ -134,10 +176,16 @@ def _all_failed(scan: Scan, error: QueryError) -> list[Measurement]:
     return [Measurement(metric, error=str(error), sql=scan.sql) for metric in scan.metrics]
 
 
-def _measurements(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -> list[Measurement]:
+def measured(scan: Scan, rows: list[tuple[Any, ...]], relation: Relation) -> list[Measurement]:
+    """What the rows of a scan's statement say of its metrics."""
     if scan.kind == "aggregate":
-        singles = split(scan, relation)
-        return [Measurement(one.metrics[0], value, sql=one.sql) for one, value in zip(singles, rows[0], strict=True)]
+        places = {
+            index: tuple(found or ()) for (index, _), found in zip(scan.places, rows[0][len(scan.cells) :], strict=True)
+        }
+        return [
+            Measurement(one.metrics[0], value, sql=one.sql, places=places.get(index, ()))
+            for index, (one, value) in enumerate(zip(split(scan, relation), rows[0][: len(scan.cells)], strict=True))
+        ]
     metric = scan.metrics[0]
     if scan.kind == "duplicates":
         keys, carriers = (int(rows[0][-2]), int(rows[0][-1])) if rows else (0, 0)

@@ -14,6 +14,7 @@ from typing import Any
 from contract_checks.errors import MissingDriverError
 from contract_checks.sources.csv_files import listed, quoted
 from contract_checks.sources.interface import QueryError
+from contract_checks.sources.paths import FileSet
 
 _UNREADABLE = {
     "deletionVectors": "deleted rows are kept aside",
@@ -32,6 +33,12 @@ _TYPES = {
     "timestamp": "TIMESTAMPTZ",
     "timestamp_ntz": "TIMESTAMP",
 }
+
+
+def log_of(found: FileSet) -> tuple[str, ...]:
+    """What is written whenever a file set changes: the files themselves, of a table that is a folder its log."""
+    logs = {"delta": "_delta_log", "iceberg": "metadata"}
+    return tuple(str(Path(path, logs[found.format])) for path in found.paths) if found.format in logs else found.paths
 
 
 def delta_sql(folder: Path, extension: bool) -> str:

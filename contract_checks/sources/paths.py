@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,13 +91,29 @@ def _set(location: str, format: str | None, paths: Sequence[Path]) -> FileSet:
     kind = next(iter(formats)) or ""
     if format in ("delta", "iceberg") and kind != format:
         raise MissingTableError(f"{location}: there is no {format} table, but {kind} files")
-    resolved = tuple(path.resolve() for path in paths)
+    resolved = _resolved(paths)
     root = root_of(location)
-    outside = [path for path in resolved if not path.is_relative_to(root)]
+    start = str(root).rstrip(os.sep) + os.sep
+    outside = [path for path in resolved if not path.startswith(start) and path != str(root)]
     if outside:
         raise MissingTableError(f"{outside[0]} is outside of {root}")
-    below = [path.relative_to(root).as_posix() for path in resolved]
-    return FileSet(tuple(str(path) for path in resolved), kind, () if table else partitions_of(below))
+    below = [path[len(start) :].replace(os.sep, "/") for path in resolved]
+    return FileSet(resolved, kind, () if table else partitions_of(below))
+
+
+def _resolved(paths: Sequence[Path]) -> tuple[str, ...]:
+    """The paths without links. Of thousands of files the folders are looked at once each."""
+    folders: dict[str, str] = {}
+    found = []
+    for path in map(str, paths):
+        folder, name = os.path.split(path)
+        if os.path.islink(path) or name in ("", ".", ".."):  # noqa: PTH114 - a Path for each takes longer than all else
+            found.append(os.path.realpath(path))
+            continue
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        found.append(os.path.join(folders[folder], name))  # noqa: PTH118
+    return tuple(found)
 
 
 def partitions_of(paths: Sequence[str]) -> tuple[str, ...]:

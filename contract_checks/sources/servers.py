@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from sqlalchemy.engine import URL
@@ -24,20 +25,24 @@ from contract_checks.sources.interface import Source
 from contract_checks.sources.kafka import KafkaSource, with_login
 from contract_checks.sources.object_stores import Credentials, store_of
 from contract_checks.sources.paths import SUFFIXES
+from contract_checks.sources.spark import SparkSource, is_spark
 from contract_checks.sources.topics import parse_window
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def resolve(
     contract: Contract,
     server: str | None = None,
-    source: str | Path | Engine | Source | None = None,
+    source: str | Path | Engine | Source | SparkSession | None = None,
     allowed: Sequence[str | Path] | None = None,
 ) -> Source:
     """Where the data of a contract is.
 
-    `source` (a SQLAlchemy URL, an engine, a path to files, or a `Source`) goes before the contract's
-    servers. Among those, `server` names one by name or environment; without it the only one is taken.
-    A contract's own servers reach files only below the folders `allowed`, where that is given.
+    `source` (a SQLAlchemy URL, an engine, a path to files, a SparkSession, the `sc://` address of Spark Connect, or a
+    `Source`) goes before the contract's servers. Among those, `server` names one by name or environment; without it the
+    only one is taken. A contract's own servers reach files only below the folders `allowed`, where that is given.
     Raises `ServerError` when there is none, when there are several, or when its type cannot be asked.
     """
     if source is not None:
@@ -45,16 +50,20 @@ def resolve(
     return _from_server(_select(contract, server), contract, allowed)
 
 
-def _given(source: str | Path | Engine | Source) -> Source:
+def _given(source: str | Path | Engine | Source | SparkSession) -> Source:
     if isinstance(source, Source):
         return source
     if isinstance(source, Engine):
         return DatabaseSource(source)
+    if is_spark(source):
+        return SparkSource(source)
     text = str(source)
     if store_of(text) is not None:
         return FileSource(text)
     if text.startswith("kafka:"):
         return KafkaSource.from_url(text)
+    if text.startswith("sc://"):
+        return SparkSource(text)
     if "://" in text or re.match(r"[a-z0-9_+]+:/", text):
         return DatabaseSource(text)
     if Path(text).exists() or any(text.lower().endswith(suffix) for known in SUFFIXES.values() for suffix in known):

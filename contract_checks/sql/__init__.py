@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from contract_checks.sql.clickhouse import ClickHouseSql
 from contract_checks.sql.duckdb import DuckDbSql
 from contract_checks.sql.interface import NeedsValues, NotApplicable, Relation, Sql, Unmeasurable, Value
-from contract_checks.sql.others import MySqlSql, OracleSql, RedshiftSql, SqlServerSql, UnequalNanSql
+from contract_checks.sql.others import (
+    BigQuerySql,
+    MySqlSql,
+    OracleSql,
+    RedshiftSql,
+    SnowflakeSql,
+    SqlServerSql,
+    TrinoSql,
+)
 from contract_checks.sql.postgres import PostgresSql
 from contract_checks.sql.scoping import scoped
+from contract_checks.sql.spark import SparkSql
 from contract_checks.sql.sqlite import SqliteSql
 
 __all__ = ["NeedsValues", "NotApplicable", "Relation", "Sql", "Unmeasurable", "Value", "scoped", "sql_for"]
@@ -19,7 +29,11 @@ _DATABASES: dict[str, type[Sql]] = {
     "tsql": SqlServerSql,
     "oracle": OracleSql,
     "redshift": RedshiftSql,
-    **dict.fromkeys(("bigquery", "trino", "presto", "athena", "clickhouse"), UnequalNanSql),
+    **dict.fromkeys(("spark", "databricks"), SparkSql),
+    **dict.fromkeys(("trino", "presto", "athena"), TrinoSql),
+    "bigquery": BigQuerySql,
+    "clickhouse": ClickHouseSql,
+    "snowflake": SnowflakeSql,
 }
 
 

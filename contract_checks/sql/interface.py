@@ -9,14 +9,13 @@ is counted. A predicate may be NULL for a NULL value, which is never counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Literal
 from zoneinfo import ZoneInfo
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from contract_checks.datatypes import (
     Category,
@@ -41,27 +40,27 @@ from contract_checks.metrics import (
     HasKeys,
     Length,
     Matches,
-    Measurement,
-    Metric,
     MultipleOf,
     NotFuture,
     NotNull,
     NotOneOf,
     OneOf,
     Parsed,
-    RowFilter,
     Scalar,
     Size,
     UniqueItems,
     field_text,
 )
-from contract_checks.patterns import compile_pattern, to_postgres, to_re2
+from contract_checks.patterns import Plain, compile_pattern, to_java, to_plain, to_postgres, to_re2
 from contract_checks.sql.literals import from_text, rounds_to_single
+from contract_checks.sql.relation import Encoding as Encoding
+from contract_checks.sql.relation import Part as Part
+from contract_checks.sql.relation import Relation as Relation
+from contract_checks.sql.relation import Value as Value
+from contract_checks.sql.relation import is_not_null as is_not_null
+from contract_checks.sql.relation import is_null as is_null
 from contract_checks.values import STATED_OFFSET, plain_text
 from contract_checks.wording import meant
-
-Encoding = Literal["native", "csv", "json"]
-"""How cells are stored: by the source's own types, as CSV text, or as JSON values."""
 
 
 class Unmeasurable(Exception):
@@ -81,98 +80,6 @@ class NeedsValues(Exception):
 
 class NotApplicable(Exception):
     """A condition has no meaning for what is there; the message says why, for a person."""
-
-
-@dataclass(frozen=True)
-class Relation:
-    """What a FROM clause may name: a table or a set of files, with the columns that are really there.
-
-    `sql` is the FROM item in `dialect` (a sqlglot name). `declared` gives the promised category of a field
-    where the storage has no types of its own, `formats` the pattern of one stored as text, `zoned`
-    whether its times must state a time zone. `shown` is how a
-    person knows it; `placeholder` is what `{object}` becomes in a user's query. `part` is there where only some of the
-    table's rows are meant (see `scoping`); what is known of the whole table does not hold for them.
-    `facts` are metrics that the source knows without a statement, `notes` what is said beside every result.
-    """
-
-    shown: str
-    sql: str
-    dialect: str
-    columns: tuple[FoundColumn, ...]
-    encoding: Encoding = "native"
-    declared: Mapping[FieldPath, Category] = field(default_factory=dict)
-    placeholder: str = ""
-    formats: Mapping[FieldPath, str] = field(default_factory=dict)
-    zoned: Mapping[FieldPath, bool] = field(default_factory=dict)
-    part: Part | None = None
-    facts: Mapping[Metric, Measurement] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def find(self, name: str) -> FoundColumn | None:
-        """The column of that name: an exact match first, then a case-insensitive one if it is the only one."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        folded = [column for column in self.columns if column.name.lower() == name.lower()]
-        return folded[0] if len(folded) == 1 else None
-
-    def has(self, path: FieldPath) -> bool:
-        """Whether there is a value at `path`, as far as the types tell."""
-        column = self.find(path[0])
-        if column is None:
-            return False
-        if len(path) == 1 or self.encoding != "native":
-            return True
-        return field_type(column.native_type, path[1:], self.dialect) is not None
-
-    def table(self) -> exp.Expr:
-        """The FROM item as a tree."""
-        parsed = parse_one(f"SELECT 1 FROM {self.sql}", dialect=self.dialect)  # noqa: S608 - made of quoted names
-        source = parsed.find(exp.From)
-        assert source is not None
-        item: exp.Expr = source.this
-        return item
-
-
-@dataclass(frozen=True)
-class Part:
-    """Which rows of `whole` a relation has: those for which `predicate` is true."""
-
-    whole: Relation
-    predicate: exp.Expr
-    filter: RowFilter
-
-
-@dataclass(frozen=True)
-class Value:
-    """An expression for the values of a field, with what is known of their type.
-
-    `parent` holds the value, if it is a field of something. `raw` is the text it was parsed from, where
-    the storage has no types. `format` is the pattern by which a text says a date or time.
-    """
-
-    expression: exp.Expr
-    category: Category
-    native_type: str
-    parent: exp.Expr | None = None
-    raw: exp.Expr | None = None
-    format: str | None = None
-
-    @property
-    def absent(self) -> exp.Expr:
-        """True where the value is missing although what holds it is there."""
-        missing = is_null(self.raw if self.raw is not None else self.expression)
-        return missing if self.parent is None else exp.and_(is_not_null(self.parent), missing)
-
-
-def is_null(expression: exp.Expr) -> exp.Expr:
-    """`expression IS NULL`."""
-    return exp.Is(this=expression.copy(), expression=exp.Null())
-
-
-def is_not_null(expression: exp.Expr) -> exp.Expr:
-    """`NOT expression IS NULL`."""
-    return exp.Not(this=is_null(expression))
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
@@ -211,8 +118,10 @@ NEVER: exp.Expr = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.numb
 class Sql:
     """Standard SQL, and the base of what each database does differently."""
 
-    regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = None
+    regex: ClassVar[Literal["re2", "postgres", "ecma", "java"] | None] = None
     """Which language the engine's regular expressions speak; None when no exact translation is known."""
+    plain_patterns: ClassVar[tuple[str, ...]] = ()
+    """Which patterns without operators (see `patterns.Plain`) are compared as texts, since `=` tells all apart."""
     collation: ClassVar[str | None] = None
     """The collation that tells all characters apart, where a column may have another."""
     text_type: ClassVar[str] = "TEXT"
@@ -334,6 +243,14 @@ class Sql:
     def key(self, path: FieldPath) -> exp.Expr:
         """The expression that groups equal keys."""
         return self.value(path).expression
+
+    def may_recur(self, fields: tuple[FieldPath, ...], table: exp.Expr) -> exp.Expr | None:
+        """A predicate that is false only if no key of the table recurs; None where grouping them is as cheap."""
+        return None
+
+    def rare(self, predicate: exp.Expr) -> exp.Expr:
+        """A predicate that no index answers and that few rows fulfil, in a form that lets the database expect that."""
+        return predicate
 
     # ------------------------------------------------------------------ conditions
 
@@ -459,9 +376,13 @@ class Sql:
         except ValueError as error:
             raise Unmeasurable(str(error)) from error
         subject = self.as_text(value)
+        compared = to_plain(pattern)
+        if compared is not None and compared.where in self.plain_patterns:
+            return exp.Not(this=self.plain(compared, self.exact_text(value)))
         translators: dict[str | None, Callable[[str], str | None]] = {
             "re2": to_re2,
             "postgres": to_postgres,
+            "java": to_java,
             "ecma": str,
         }
         translate = translators.get(self.regex)
@@ -469,6 +390,10 @@ class Sql:
         if translated is None:
             raise NeedsValues
         return exp.Not(this=self.regexp(subject, translated))
+
+    def plain(self, compared: Plain, subject: exp.Expr) -> exp.Expr:
+        """True where the text is one of those of a pattern without any operator."""
+        return exp.In(this=subject, expressions=[self.text_literal(one) for one in compared.texts])
 
     def regexp(self, subject: exp.Expr, pattern: str) -> exp.Expr:
         """True where the engine finds `pattern`, in the engine's own language, in `subject`."""

@@ -34,6 +34,7 @@ def scoped(relation: Relation, rows: RowFilter, sql: Sql) -> Relation:
         relation,
         shown=f"{relation.shown} ({rows.label})",
         sql=select.subquery(_ALIAS).sql(dialect=relation.dialect),
+        row_id="",
         part=Part(relation, predicate, rows),
     )
 

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from contract_checks.datatypes import Category
 from contract_checks.metrics import Bound, FieldPath, Parsed
+from contract_checks.patterns import Plain
 from contract_checks.sql.interface import (
     NeedsValues,
     Unmeasurable,
@@ -50,6 +51,7 @@ class SqliteSql(SqliteJsonSql):
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "ecma"
     collation: ClassVar[str | None] = "BINARY"
+    plain_patterns: ClassVar[tuple[str, ...]] = ("whole", "start", "anywhere")
     stddev: ClassVar[str | None] = None
 
     @override
@@ -141,6 +143,16 @@ class SqliteSql(SqliteJsonSql):
     @override
     def is_nan(self, expression: exp.Expr) -> exp.Expr:
         return exp.false()  # SQLite stores NaN as NULL
+
+    @override
+    def plain(self, compared: Plain, subject: exp.Expr) -> exp.Expr:
+        [first, *_] = compared.texts
+        if compared.where == "anywhere":
+            return exp.GT(this=call("INSTR", subject, text(first)), expression=number(0))
+        if compared.where == "start":
+            start = call("SUBSTR", subject, number(1), number(len(first)))
+            return exp.EQ(this=start, expression=text(first))
+        return super().plain(compared, subject)
 
     @override
     def regexp(self, subject: exp.Expr, pattern: str) -> exp.Expr:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import pytest
 from builders import odcs
 from dagster.components.testing import create_defs_folder_sandbox
@@ -132,8 +133,36 @@ def test_environment_and_variables_fill_templates(put: Put, monkeypatch: pytest.
         shown = str(resource.credentials) + str(dict(resource))
         assert "hunter2" not in shown
         monkeypatch.setenv("DB_USER", "me")
-        at_work = resource.process_config_and_initialize()
-        assert at_work.credentials["warehouse"].password == "hunter2"
+        with resource.process_config_and_initialize_cm() as at_work:
+            assert at_work.credentials["warehouse"].password == "hunter2"
+
+
+def test_a_statement_that_takes_too_long_is_stopped(put: Put) -> None:
+    """`statement_timeout:` is the limit of every statement."""
+    query = "SELECT count(*) FROM t x, t y, t z WHERE x.range * y.range + z.range = -1"
+    rule = {"id": "endless", "type": "sql", "query": query, "mustBe": 0}
+    source = put("duckdb", "SELECT range FROM range(1000000)")
+    attributes: dict[str, Any] = {"source": source, "statement_timeout": 1}
+    with loaded(attributes, odcs("[{name: range, logicalType: integer}]", [rule])) as (_, definitions):
+        with dg.DagsterInstance.ephemeral() as instance:
+            job = definitions.resolve_implicit_global_asset_job_def()
+            done = job.execute_in_process(instance=instance, raise_on_error=False)
+        (endless,) = [one for one in done.get_asset_check_evaluations() if "endless" in one.check_name]
+        assert "gave up after 1 s" in str(endless.description)
+
+
+@pytest.mark.parametrize(("proofs", "tier"), [(True, "catalogue"), (False, "scan")])
+def test_what_is_declared_is_proven_unless_the_component_says_no(tmp_path: Path, proofs: bool, tier: str) -> None:
+    """A constraint answers its check, and the metadata say so; with `proofs: false` a scan does."""
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (a INTEGER NOT NULL)")
+    attributes: dict[str, Any] = {"source": f"duckdb:///{tmp_path}/w.duckdb", "proofs": proofs}
+    with loaded(attributes, odcs("[{name: a, logicalType: integer, required: true}]")) as (_, definitions):
+        with dg.DagsterInstance.ephemeral() as instance:
+            done = definitions.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance)
+        (found,) = [one for one in done.get_asset_check_evaluations() if "required" in one.check_name]
+        assert found.passed
+        assert found.metadata["answered_by"].value == tier
 
 
 class Own(ContractsComponent):

@@ -17,7 +17,6 @@ from contract_checks.dagster_defs import (
     build_definitions,
     names,
 )
-from contract_checks.dagster_defs.translator import code_version
 from contract_checks.errors import Location, Problem
 from contract_checks.metrics import Query, Threshold
 from contract_checks.model import Contract, Documented, Expectation, Link, NotChecked, Owner, Thresholds
@@ -153,7 +152,7 @@ def test_the_code_version_changes_with_a_promise_only() -> None:
     stricter = renamed(contract, expectations=(first, replace(second, severity="warning")))
     reordered = renamed(contract, expectations=(second, first))
 
-    versions = [code_version(only_plan(one)) for one in (contract, moved, reordered, stricter)]
+    versions = [only_plan(one).fingerprint for one in (contract, moved, reordered, stricter)]
     assert versions[0] == versions[1] == versions[2]
     assert versions[0] != versions[3]
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Any, TypeVar
 
 from contract_checks.dialects.inputs import Input, noted, unchanged
 
@@ -85,7 +85,7 @@ class ContractCache:
                 self._keep(name, made, inputs)
         return made, b""
 
-    def _load(self, name: str) -> tuple[object, bytes]:
+    def _load(self, name: str) -> tuple[Any, bytes]:
         try:
             with _opened(self.folder) as folder:
                 content = _read_entry(name, folder)

@@ -184,12 +184,19 @@ class DatabaseSource(Source):
                 arguments.pop("read_only")
         elif self.dialect == "postgres":
             arguments = {"connect_timeout": 10}
-            if self._url.get_driver_name() == "psycopg":
+            if self._driver() == "psycopg":
                 # Hardly a statement is asked twice, and behind a pooler the next transaction may be on another server.
                 arguments["prepare_threshold"] = None
         elif self.dialect == "sqlite" and self._url.database and not Path(self._url.database).exists():
             raise SourceError(f"{self.name}: there is no such file")
         return self._create_engine(arguments, shared)
+
+    def _driver(self) -> str:
+        """The driver that SQLAlchemy takes for the URL. Raises `MissingDriverError` for a dialect it does not know."""
+        try:
+            return self._url.get_driver_name()
+        except NoSuchModuleError as error:
+            raise MissingDriverError(_install_hint(self._url, str(error))) from None
 
     def _create_engine(self, arguments: dict[str, Any], shared: bool = False) -> Engine:
         # Between two datasets a server may have closed the connection: it is tried before it is used again.

@@ -341,8 +341,8 @@ class FileSession(OnceSession):
         source = f"read_json_objects({listed(paths)}, format = 'auto', filename = '{FILE}')"
         sql = f"SELECT DISTINCT {FILE}, unnest(json_keys(json)) FROM {source}"
         found: dict[str, list[str]] = {path: [] for path in paths}
-        for path, name in self.connection.exec_driver_sql(sql):
-            found[path].append(name)
+        for row in self.connection.exec_driver_sql(sql):
+            found[row[0]].append(row[1])
         return {path: tuple(sorted(names)) for path, names in found.items()}
 
     @override

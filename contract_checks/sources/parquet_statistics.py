@@ -54,7 +54,8 @@ def read_statistics(
     """
     names = listed(list(files))
     counted = f"SELECT sum(num_rows)::BIGINT, sum(num_row_groups)::BIGINT FROM parquet_file_metadata({names})"
-    rows, groups = connection.exec_driver_sql(counted).one()
+    totals = connection.exec_driver_sql(counted).one()
+    rows, groups = totals[0], totals[1]
     if rows is None:
         return NO_GUARANTEES
     if not rows or groups * len(columns) > MOST_CHUNKS:

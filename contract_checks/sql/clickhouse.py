@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from sqlglot import exp
 from typing_extensions import override
 
-from contract_checks.metrics import MAP_KEYS, FieldPath, FollowedWithin
-from contract_checks.sql.interface import Unmeasurable, Value, call, number, text
+from contract_checks.metrics import MAP_KEYS, FieldPath
+from contract_checks.sql.interface import Value, call, number, text
 from contract_checks.sql.lists import ListSql
 from contract_checks.sql.numbers import OwnTypeSql
 
@@ -85,16 +85,8 @@ class ClickHouseSql(OwnTypeSql, ListSql):
     # ------------------------------------------------------------------ conditions
 
     @override
-    def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
-        other = self.value(condition.field)
-        for one in (value, other):
-            if one.category != "timestamp":
-                raise Unmeasurable(f"it needs timestamps, but the column is {one.native_type or one.category}")
-        first, second = (
-            call("toUnixTimestamp64Micro", call("toDateTime64", one.expression, number(6))) for one in (value, other)
-        )
-        late = exp.Sub(this=second, expression=first)
-        return exp.GT(this=late, expression=number(condition.seconds * 1_000_000))
+    def microseconds(self, moment: exp.Expr) -> exp.Expr:
+        return call("toUnixTimestamp64Micro", call("toDateTime64", moment, number(6)))
 
     # ------------------------------------------------------------------ literals
 

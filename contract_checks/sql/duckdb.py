@@ -16,7 +16,6 @@ from contract_checks.metrics import (
     Bound,
     Condition,
     FieldPath,
-    FollowedWithin,
     Parsed,
     field_text,
 )
@@ -286,15 +285,8 @@ class DuckDbSql(Sql):
         return exp.or_(below, exp.and_(equal, exp.Coalesce(this=exactly, expressions=[outside])))
 
     @override
-    def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
-        other = self.value(condition.field)
-        for one in (value, other):
-            if one.category != "timestamp":
-                raise Unmeasurable(f"it needs timestamps, but the column is {one.native_type or one.category}")
-        # Microseconds, since a timestamp with a time zone and one without have no difference here.
-        first, second = (call("EPOCH_US", one.expression) for one in (value, other))
-        late = exp.Sub(this=second, expression=first)
-        return exp.GT(this=late, expression=number(condition.seconds * 1_000_000))
+    def microseconds(self, moment: exp.Expr) -> exp.Expr:
+        return call("EPOCH_US", moment)
 
     @override
     def key(self, path: FieldPath) -> exp.Expr:

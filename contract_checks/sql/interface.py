@@ -341,7 +341,15 @@ class Sql:
 
     def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
         """True where the other timestamp is later than it may be."""
-        self.value(condition.field)
+        other = self.value(condition.field)
+        for one in (value, other):
+            if one.category != "timestamp":
+                raise Unmeasurable(f"it needs timestamps, but the column is {one.native_type or one.category}")
+        late = exp.Sub(this=self.microseconds(other.expression), expression=self.microseconds(value.expression))
+        return exp.GT(this=late, expression=number(condition.seconds * 1_000_000))
+
+    def microseconds(self, moment: exp.Expr) -> exp.Expr:
+        """The microseconds of a timestamp since 1970, with which one with a time zone and one without compare."""
         raise Unmeasurable(f"two timestamps of a row cannot be compared on {self.dialect}")
 
     def may_be_nan(self, value: Value) -> bool:

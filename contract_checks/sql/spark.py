@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from sqlglot import exp
 from typing_extensions import override
 
-from contract_checks.metrics import MAP_KEYS, FollowedWithin, Scalar
+from contract_checks.metrics import MAP_KEYS, Scalar
 from contract_checks.sql.interface import NeedsValues, Unmeasurable, Value, call, number, text
 from contract_checks.sql.lists import ListSql, present
 from contract_checks.sql.numbers import OwnTypeSql, decimal_digits
@@ -61,14 +61,8 @@ class SparkSql(OwnTypeSql, ListSql):
     # ------------------------------------------------------------------ conditions
 
     @override
-    def followed_late(self, condition: FollowedWithin, value: Value) -> exp.Expr:
-        other = self.value(condition.field)
-        for one in (value, other):
-            if one.category != "timestamp":
-                raise Unmeasurable(f"it needs timestamps, but the column is {one.native_type or one.category}")
-        first, second = (call("UNIX_MICROS", exp.cast(one.expression.copy(), "TIMESTAMPTZ")) for one in (value, other))
-        late = exp.Sub(this=second, expression=first)
-        return exp.GT(this=late, expression=number(condition.seconds * 1_000_000))
+    def microseconds(self, moment: exp.Expr) -> exp.Expr:
+        return call("UNIX_MICROS", exp.cast(moment.copy(), "TIMESTAMPTZ"))
 
     @override
     def no_multiple(self, divisor: Decimal, value: Value) -> exp.Expr:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Any, TypeVar
+from typing import Any, TypeVar
 
 from contract_checks.dialects.inputs import Input, noted, unchanged
 

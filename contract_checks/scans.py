@@ -49,7 +49,7 @@ from contract_checks.sql.interface import call, count_if, is_not_null, number
 from contract_checks.sql.scoping import scoped_query
 from contract_checks.values import breaks
 
-_KEY = "contract_key_"
+_KEY, _GROUPS = "contract_key_", "contract_keys"
 OFFENDERS = 20
 """How many offending keys a statement that finds them returns along."""
 _COSTLY = (exp.Anonymous, exp.RegexpLike, exp.In, exp.Length)
@@ -247,7 +247,10 @@ def _duplicates_sql(fields: tuple[FieldPath, ...], relation: Relation, sql: Sql)
     )
     totals = [exp.Count(this=exp.Star()), exp.Sum(this=exp.column("n"))]
     cells = [*(exp.column(name.name) for name in names), exp.column("n"), *(exp.Window(this=one) for one in totals)]
-    return exp.select(*cells).from_(groups.subquery("keys")).limit(OFFENDERS).sql(dialect=relation.dialect)
+    shown = exp.select(*cells).limit(OFFENDERS)
+    if sql.groups_first:
+        return shown.from_(_GROUPS).with_(_GROUPS, as_=groups, materialized=True).sql(dialect=relation.dialect)
+    return shown.from_(groups.subquery(_GROUPS)).sql(dialect=relation.dialect)
 
 
 def _orphans_sql(metric: OrphanKeys, relation: Relation, sql: Sql, targets: Mapping[str, Relation | str]) -> str:

@@ -25,7 +25,7 @@ from contract_checks.sources.interface import QueryError, StatementTimeoutError,
 from contract_checks.sources.reading import Reading, plan_reading
 from contract_checks.sql import Relation
 
-MEMORY_MB = 340
+MEMORY_MB = 320
 """How much of the data may be in memory at once, on up to `FEW_THREADS` threads."""
 FEW_THREADS = 4
 _MB_PER_THREAD = 64

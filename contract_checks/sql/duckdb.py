@@ -59,6 +59,7 @@ class DuckDbSql(Sql):
 
     regex: ClassVar[Literal["re2", "postgres", "ecma"] | None] = "re2"
     collation: ClassVar[str | None] = '"binary"'
+    groups_first: ClassVar[bool] = True
     plain_patterns: ClassVar[tuple[str, ...]] = ("whole",)
 
     # ------------------------------------------------------------------ values

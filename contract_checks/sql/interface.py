@@ -120,6 +120,8 @@ class Sql:
 
     regex: ClassVar[Literal["re2", "postgres", "ecma", "java"] | None] = None
     """Which language the engine's regular expressions speak; None when no exact translation is known."""
+    groups_first: ClassVar[bool] = False
+    """Whether groups that are totalled have to be made first, or the engine makes them on one core."""
     plain_patterns: ClassVar[tuple[str, ...]] = ()
     """Which patterns without operators (see `patterns.Plain`) are compared as texts, since `=` tells all apart."""
     collation: ClassVar[str | None] = None

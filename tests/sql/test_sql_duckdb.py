@@ -55,7 +55,8 @@ def asked(sql: str, table: str) -> Any:
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = 'UTC'")
-        rows = connection.execute(f"WITH t AS ({table}) {sql}").fetchall()
+        connection.execute(f"CREATE TABLE t AS {table}")
+        rows = connection.execute(sql).fetchall()
     finally:
         connection.close()
     return rows[0][0] if rows else 0
@@ -174,7 +175,8 @@ def test_keys_are_compared_as_the_type_compares(native: str, rows: str, keys: in
     relation = Relation("t", '"t"', "duckdb", (FoundColumn("a", native, category_of(native, "duckdb")),))
     [scan] = compile_scans([DuplicateKeys((A,))], relation, {}).scans
     connection = duckdb.connect()
-    found = connection.execute(f"WITH t AS (SELECT a::{native} AS a FROM (VALUES {rows}) v(a)) {scan.sql}").fetchall()
+    connection.execute(f"CREATE TABLE t AS SELECT a::{native} AS a FROM (VALUES {rows}) v(a)")
+    found = connection.execute(scan.sql).fetchall()
     assert len(found) == keys
 
 
@@ -245,7 +247,8 @@ def test_numbers_in_cells_are_keys_by_value(rows: str, keys: int) -> None:
     relation = Relation("t", '"t"', "duckdb", (FoundColumn("a", "", "string"),), "csv", {A: "number"})
     [scan] = compile_scans([DuplicateKeys((A,))], relation, {}).scans
     connection = duckdb.connect()
-    assert len(connection.execute(f"WITH t AS (SELECT a FROM (VALUES {rows}) v(a)) {scan.sql}").fetchall()) == keys
+    connection.execute(f"CREATE TABLE t AS SELECT a FROM (VALUES {rows}) v(a)")
+    assert len(connection.execute(scan.sql).fetchall()) == keys
 
 
 def test_users_queries_see_typed_cells() -> None:

@@ -168,13 +168,14 @@ def check_dataset(
         return _skipped_report(plan, chosen, idle)
     if not selected and plan.dataset.entity_type in NO_DATA:
         return errored_report(plan, "", checks, metadata)
+    how = settings or Settings()
     with source.session(plan.siblings or (plan.dataset,)) as session:
-        session.limit_statements((settings or Settings()).statement_timeout)
-        if settings is not None and settings.measurements:
-            session.keep_measurements(settings.measurements)
+        session.limit_statements(how.statement_timeout)
+        if how.measurements:
+            session.keep_measurements(how.measurements)
         try:
             relation = session.relation(plan.dataset)
-            if selected and (settings or Settings()).proofs:
+            if selected and how.proofs:
                 relation = _vouched(selected, plan.dataset, relation, session)
             if relation.encoding == "json" and plan.dataset.kind.lower() != "topic":
                 selected = of_documents(selected, plan.dataset)

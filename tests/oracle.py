@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 import regress
 
 Row = Mapping[str, Any]
@@ -26,6 +27,18 @@ class Verdict:
     measured: float
     passed: bool
     rows: int | None = None
+
+
+def assert_holds(report: Any, table: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Assert that every verdict and number of a report is that of the definitions, and that nothing is left out."""
+    found = {((one.check.id or one.check.rule), one.check.column): one for one in report.results}
+    for key, expected in verdicts(table, rows).items():
+        one = found[key]
+        assert one.status == ("passed" if expected.passed else "failed"), key
+        assert float(one.measured) == pytest.approx(expected.measured), key
+        if expected.rows is not None and expected.measured:
+            assert one.rows == expected.rows, key
+    assert [one.check.name for one in report.results if one.status not in ("passed", "failed")] == []
 
 
 def verdicts(table: Mapping[str, Any], rows: Sequence[Row]) -> dict[Key, Verdict]:

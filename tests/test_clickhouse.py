@@ -12,7 +12,7 @@ import sqlalchemy
 from builders import contract_of, odcs, result, told
 from chdbs import clickhouse, put_table
 from hypothesis import assume, given, note, settings
-from oracle import verdicts
+from oracle import assert_holds
 from test_probes import ALL, Probe, assert_verdicts
 from test_properties import PATTERN_TEXTS, QUICK, rows, tables
 from test_spark import PATTERNS, as_select
@@ -69,12 +69,7 @@ def test_clickhouse_gives_the_verdict_of_the_definitions(
     put_table(engine, tmp_path_factory.mktemp("rows"), as_select(content))
     report = check_contract(contract_of(odcs(schema=[table])), source=engine)
     note(told(report))
-    found = {((one.check.id or one.check.rule), one.check.column): one for one in report.results}
-    for key, expected in verdicts(table, content).items():
-        one = found[key]
-        assert one.status == ("passed" if expected.passed else "failed"), key
-        assert float(one.measured) == pytest.approx(expected.measured), key  # type: ignore[arg-type]
-    assert [one.check.name for one in report.results if one.status not in ("passed", "failed")] == []
+    assert_holds(report, table, content)
 
 
 @settings(QUICK, max_examples=300)

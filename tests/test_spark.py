@@ -17,7 +17,7 @@ from builders import contract_of, odcs, result, told
 from databases import Rows
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from oracle import verdicts
+from oracle import assert_holds
 from sparks import PORT, free_port, need_spark, put_view, spark_session
 from test_probes import ALL, Probe, assert_verdicts
 from test_properties import DUCKDB, PATTERN_TEXTS, PIECES, QUICK, rows, tables
@@ -90,12 +90,7 @@ def test_spark_gives_the_verdict_of_the_definitions(
     put_view(spark, tmp_path_factory.mktemp("rows"), as_select(content))
     report = check_contract(contract_of(odcs(schema=[table])), source=spark)
     note(told(report))
-    found = {((one.check.id or one.check.rule), one.check.column): one for one in report.results}
-    for key, expected in verdicts(table, content).items():
-        one = found[key]
-        assert one.status == ("passed" if expected.passed else "failed"), key
-        assert float(one.measured) == pytest.approx(expected.measured), key  # type: ignore[arg-type]
-    assert [one.check.name for one in report.results if one.status not in ("passed", "failed")] == []
+    assert_holds(report, table, content)
 
 
 PATTERNS = st.builds(

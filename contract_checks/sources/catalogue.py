@@ -186,21 +186,35 @@ def _read_by_reflection(connection: Connection, name: TableName, dialect: str) -
     return found
 
 
+def own_table(connection: Connection, name: TableName) -> tuple[str, str, str] | None:
+    """The one table of DuckDB's own that a name means; None for a view, a table elsewhere, or if it is not clear."""
+    sql = """
+        SELECT database_name, schema_name, table_name, own FROM (
+          SELECT database_name, schema_name, table_name, type = 'duckdb' AS own
+          FROM duckdb_tables() JOIN (SELECT database_name, type FROM duckdb_databases()) USING (database_name)
+          UNION ALL SELECT database_name, schema_name, view_name, false FROM duckdb_views()
+        ) WHERE lower(table_name) = lower(?) AND (CAST(? AS TEXT) IS NULL OR lower(schema_name) = lower(?))
+          AND (CAST(? AS TEXT) IS NULL OR lower(database_name) = lower(?))"""
+    schema = name[-2] if len(name) > 1 else None
+    catalog = name[-3] if len(name) > 2 else None
+    found = look_up(connection, sql, (name[-1], schema, schema, catalog, catalog))
+    current = look_up(connection, "SELECT current_database(), current_schema()")[0]
+    if len(name) == 1:
+        found = [row for row in found if row[:2] == current or row[0] == "temp"]
+    elif len(name) == 2:
+        found = [row for row in found if row[0] in (current[0], "temp")]
+    if len(found) != 1 or not found[0][3] or found[0][0] == "temp":
+        return None
+    return (found[0][0], found[0][1], found[0][2])
+
+
 def row_id(connection: Connection, dialect: str, name: TableName, columns: Sequence[FoundColumn]) -> str:
     """The pseudo-column that tells the rows of a table apart (see `Relation.row_id`); empty where there is none.
 
     Only DuckDB's own tables have one that a scan gives for nothing; a view or a table of another database has not.
     """
-    if dialect != "duckdb" or any(column.name.lower() == "rowid" for column in columns):
-        return ""
-    sql = """
-        SELECT count(*) FROM duckdb_tables() JOIN duckdb_databases() USING (database_oid)
-        WHERE type = 'duckdb' AND lower(table_name) = lower(?) AND lower(schema_name) = lower(coalesce(?, schema_name))
-          AND lower(duckdb_tables.database_name) = lower(coalesce(?, duckdb_tables.database_name))"""
-    schema, catalog = (name[-2] if len(name) > 1 else None), (name[-3] if len(name) > 2 else None)
-    views = "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower(?)"
-    tables = look_up(connection, sql, (name[-1], schema, catalog))[0][0]
-    return "rowid" if tables and not look_up(connection, views, (name[-1],))[0][0] else ""
+    named = any(column.name.lower() == "rowid" for column in columns)
+    return "rowid" if dialect == "duckdb" and not named and own_table(connection, name) is not None else ""
 
 
 def find_comment(connection: Connection, dialect: str, name: TableName) -> str:

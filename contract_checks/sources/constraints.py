@@ -21,7 +21,7 @@ from contract_checks.guarantees import (
     UniqueConstraint,
 )
 from contract_checks.metrics import FoundColumn
-from contract_checks.sources.catalogue import TableName, look_up, name_parts
+from contract_checks.sources.catalogue import TableName, look_up, name_parts, own_table
 from contract_checks.sources.postgres_constraints import postgres_constraints
 from contract_checks.sql import Relation
 
@@ -66,7 +66,7 @@ def _duckdb(
           constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names
         FROM duckdb_constraints() WHERE lower(table_name) = lower(?)"""
     of_that_name = look_up(connection, sql, (name[-1],))
-    table = _duckdb_table(connection, name) if of_that_name else None
+    table = own_table(connection, name) if of_that_name else None
     if table is None:
         return
     found = [row[3:] for row in of_that_name if row[:3] == table]
@@ -92,28 +92,6 @@ def _duckdb(
                     yield ForeignKeyConstraint(columns, target.sql, there)
 
 
-def _duckdb_table(connection: Connection, name: TableName) -> tuple[str, str, str] | None:
-    """The one table of DuckDB's own that a name means; None for a view, a table elsewhere, or if it is not clear."""
-    sql = """
-        SELECT database_name, schema_name, table_name, own FROM (
-          SELECT database_name, schema_name, table_name, type = 'duckdb' AS own
-          FROM duckdb_tables() JOIN (SELECT database_name, type FROM duckdb_databases()) USING (database_name)
-          UNION ALL SELECT database_name, schema_name, view_name, false FROM duckdb_views()
-        ) WHERE lower(table_name) = lower(?) AND (CAST(? AS TEXT) IS NULL OR lower(schema_name) = lower(?))
-          AND (CAST(? AS TEXT) IS NULL OR lower(database_name) = lower(?))"""
-    schema = name[-2] if len(name) > 1 else None
-    catalog = name[-3] if len(name) > 2 else None
-    found = look_up(connection, sql, (name[-1], schema, schema, catalog, catalog))
-    current = look_up(connection, "SELECT current_database(), current_schema()")[0]
-    if len(name) == 1:
-        found = [row for row in found if row[:2] == current or row[0] == "temp"]
-    elif len(name) == 2:
-        found = [row for row in found if row[0] in (current[0], "temp")]
-    if len(found) != 1 or not found[0][3] or found[0][0] == "temp":
-        return None
-    return (found[0][0], found[0][1], found[0][2])
-
-
 def _has_no_collation(connection: Connection, table: tuple[str, str, str]) -> bool:
     """Whether texts of a table are equal only where an index finds them equal: character by character."""
     sql = "SELECT sql FROM duckdb_tables() WHERE database_name = ? AND schema_name = ? AND table_name = ?"
@@ -130,7 +108,7 @@ def _duckdb_targets(
 ) -> Iterable[Relation]:
     wanted = tuple(part.lower() for part in table)
     for target in targets:
-        named = _duckdb_table(connection, name_parts(target.sql)) if target.part is None else None
+        named = own_table(connection, name_parts(target.sql)) if target.part is None else None
         if named is not None and tuple(part.lower() for part in named) == wanted:
             yield target
 

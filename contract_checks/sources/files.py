@@ -301,7 +301,7 @@ class FileSession(OnceSession):
         scan = csv_scan(found.paths, delimiter, self.files.encoding, found.partitions, first_line)
         columns = tuple(FoundColumn(name, "", "string") for name in scan.columns)
         made = replace(relation, sql=scan.sql, columns=columns, encoding="csv")
-        self._csv[_rendered(made)] = scan
+        self._csv[made.sql] = scan
         if self.kept is not None and seen is not None:
             how = (delimiter, self.files.encoding, found.partitions)
             self.kept.know(made, dataset, seen, lambda paths: csv_scan(paths, *how, file=FILE).sql, *how)
@@ -422,7 +422,7 @@ class FileSession(OnceSession):
         found = super().measure(compiled, relation)
         if not self._csv:
             return found
-        key = _rendered(relation if relation.part is None else relation.part.whole)
+        key = (relation if relation.part is None else relation.part.whole).sql
         asked = found.get(Columns())
         if key in self._csv and asked is not None and not self._ragged and not compiled.scans and not read:
             # Nothing was read yet; whether rows have their cells is asked all the same.
@@ -437,7 +437,7 @@ class FileSession(OnceSession):
     def _tolerated(self, sql: str) -> str:
         """A statement that leaves out the rows that were found to be of another length."""
         for key in self._ragged:
-            sql = sql.replace(key, self._csv[key].tolerant).replace(self._csv[key].sql, self._csv[key].tolerant)
+            sql = sql.replace(key, self._csv[key].tolerant)
         return sql
 
     def _find_ragged(self) -> bool:
@@ -464,11 +464,6 @@ def _hive_types(types: Mapping[str, str]) -> str:
     """The option that says which types the folders' values have."""
     listed_types = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
     return f", hive_types = {{{listed_types}}}" if types else ""
-
-
-def _rendered(relation: Relation) -> str:
-    """The FROM item as it stands in statements."""
-    return relation.table().sql(dialect="duckdb")
 
 
 def _json_cells(listed: str, names: tuple[str, ...], file: str = "") -> str:

@@ -20,6 +20,7 @@ from typing_extensions import override
 from contract_checks.metrics import FieldPath, Measurement, Metric
 from contract_checks.model import Dataset
 from contract_checks.scans import Compiled, SampleScan, Scan
+from contract_checks.sources.csv_files import quoted
 from contract_checks.sources.database import DatabaseSession, DatabaseSource
 from contract_checks.sources.interface import QueryError, StatementTimeoutError, measured
 from contract_checks.sources.reading import Reading, plan_reading
@@ -49,8 +50,7 @@ def scratch_folder(wanted: bool) -> Iterator[str | None]:
 def bounds(folder: str) -> tuple[str, ...]:
     """The settings of a DuckDB that keeps little in memory and the rest in a folder."""
     more = max(0, (os.cpu_count() or 1) - FEW_THREADS)
-    quoted = folder.replace("'", "''")
-    return f"SET temp_directory = '{quoted}'", f"SET memory_limit = '{MEMORY_MB + more * _MB_PER_THREAD}MB'"
+    return f"SET temp_directory = {quoted(folder)}", f"SET memory_limit = '{MEMORY_MB + more * _MB_PER_THREAD}MB'"
 
 
 class OnceSession(DatabaseSession):
@@ -111,8 +111,7 @@ class OnceSession(DatabaseSession):
     def _read(self, scans: Sequence[Scan], relation: Relation) -> None:
         """Read what the scans will ask, if it can be read: an error of a cell or a file is told by the scans."""
         self._readings.pop(relation.sql, None)
-        sources = (relation.sql, relation.table().sql(dialect=relation.dialect))
-        own = [scan for scan in scans if scan.kind == "query" or any(source in scan.sql for source in sources)]
+        own = [scan for scan in scans if scan.kind == "query" or relation.sql in scan.sql]
         targets = self.targets() if any(scan.kind == "orphans" for scan in own) else {}
         reading = plan_reading(own, relation, self._key_of(relation), targets, f"{_TABLE}{self._made}")
         if reading is None:

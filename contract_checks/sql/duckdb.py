@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from contract_checks.datatypes import Category, category_of, field_type, is_open_document, parse_type
 from contract_checks.metrics import (
-    EACH,
     ITEMS,
     MAP_KEYS,
     Bound,
@@ -34,6 +33,7 @@ from contract_checks.sql.interface import (
     number,
     text,
 )
+from contract_checks.sql.lists import ITEM, last_of_many, of_item
 from contract_checks.values import CLOCK_SHAPE, DATE_SHAPE, OFFSET_SHAPE
 
 _JSON_TYPES: dict[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ _JSON_TYPES: dict[str, tuple[str, ...]] = {
     "array": ("ARRAY",),
     "vector": ("ARRAY",),
 }
-_ITEM, _PLACE = "_item", "_place"
+_PLACE = "_place"
 _FEW_ITEMS = 16
 """Up to so many items of an array are compared each with each."""
 _PLAIN_ITEMS = ("string", "integer", "boolean", "date", "timestamp", "time")
@@ -68,7 +68,7 @@ class DuckDbSql(Sql):
     def value(self, path: FieldPath) -> Value:
         if path in self.relation.values:
             return self.relation.values[path]
-        if _last(path) is not None:
+        if last_of_many(path) is not None:
             raise Unmeasurable(f"{field_text(path)} stands for many values of a row; this needs a single one")
         column = self._column(path)
         top: exp.Expr = exp.column(column.name, quoted=True)
@@ -130,7 +130,7 @@ class DuckDbSql(Sql):
 
     @override
     def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().violations(path, condition)
         found = call("LEN", self._offending_items(path, last, condition))
@@ -138,14 +138,14 @@ class DuckDbSql(Sql):
 
     @override
     def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().offends(path, condition)
         return exp.GT(this=call("LEN", self._offending_items(path, last, condition)), expression=number(0))
 
     @override
     def value_count(self, path: FieldPath) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().value_count(path)
         items, _ = self._items(path[: last + 1])
@@ -154,18 +154,18 @@ class DuckDbSql(Sql):
     def _offending_items(self, path: FieldPath, last: int, condition: Condition) -> exp.Expr:
         items, item_type = self._items(path[: last + 1])
         item = self._item_value(item_type, path, last + 1)
-        return call("LIST_FILTER", items, _function(self.breaks(condition, item)))
+        return call("LIST_FILTER", items, of_item(self.breaks(condition, item)))
 
     def _items(self, path: FieldPath) -> tuple[exp.Expr, str]:
         """All values named by `path`, whose end is one of EACH, as one list, and the type of one of them."""
         outer, each = path[:-1], path[-1]
-        last = _last(outer)
+        last = last_of_many(outer)
         if last is None:
             return self._as_list(self.value(outer), outer, each)
         items, item_type = self._items(outer[: last + 1])
         inner = self._item_value(item_type, outer, last + 1)
         listed, inner_type = self._as_list(inner, outer, each)
-        return call("FLATTEN", call("LIST_TRANSFORM", items, _function(listed))), inner_type
+        return call("FLATTEN", call("LIST_TRANSFORM", items, of_item(listed))), inner_type
 
     def _as_list(self, array: Value, path: FieldPath, each: str = ITEMS) -> tuple[exp.Expr, str]:
         if each != ITEMS:
@@ -191,7 +191,7 @@ class DuckDbSql(Sql):
         return call("MAP_KEYS" if each == MAP_KEYS else "MAP_VALUES", value.expression), inner
 
     def _item_value(self, item_type: str, path: FieldPath, start: int) -> Value:
-        item = exp.column(_ITEM)
+        item = exp.column(ITEM)
         if is_open_document(item_type, self.dialect):
             return self.json_value(item, path, path[start:])
         if start == len(path):
@@ -205,7 +205,7 @@ class DuckDbSql(Sql):
         declared = self.relation.declared.get(path)
         if declared is None or not self.relation.has(path):
             return None
-        last = _last(path)
+        last = last_of_many(path)
         if last is not None:
             return self._unparsed_items(path, last, declared)
         document = self._document_of(path)
@@ -244,8 +244,8 @@ class DuckDbSql(Sql):
         value = self._item_value(item_type, path, last + 1)
         if path in self.relation.formats:
             raise Unmeasurable(f"the format of {field_text(path)} cannot be checked inside an array")
-        wrong = self._wrong_json(exp.column(_ITEM), path[last + 1 :], declared, value)
-        found = call("LEN", call("LIST_FILTER", items, _function(wrong)))
+        wrong = self._wrong_json(exp.column(ITEM), path[last + 1 :], declared, value)
+        found = call("LEN", call("LIST_FILTER", items, of_item(wrong)))
         return exp.Coalesce(this=exp.Sum(this=found), expressions=[number(0)])
 
     def _wrong_json(self, document: exp.Expr, below: FieldPath, declared: Category, value: Value) -> exp.Expr:
@@ -372,12 +372,6 @@ class DuckDbSql(Sql):
         return exp.Case(ifs=[found], default=_repeats(value.expression))
 
 
-def _last(path: FieldPath) -> int | None:
-    """Where the last segment that stands for many values is; None if every segment is a single value."""
-    found = [index for index, segment in enumerate(path) if segment in EACH]
-    return found[-1] if found else None
-
-
 def _repeats(listed: exp.Expr) -> exp.Expr:
     """True where a list holds an item twice, by a table of its items."""
     return exp.LT(this=call("LIST_UNIQUE", listed), expression=call("LIST_AGGREGATE", listed, text("count")))
@@ -385,15 +379,11 @@ def _repeats(listed: exp.Expr) -> exp.Expr:
 
 def _repeats_among_few(listed: exp.Expr) -> exp.Expr:
     """The same by comparing each item with those before it, which takes a third of the time for short lists."""
-    item, place = exp.column(_ITEM), exp.column(_PLACE)
+    item, place = exp.column(ITEM), exp.column(_PLACE)
     before = exp.LT(this=call("LIST_POSITION", listed, item), expression=place)
-    parameters = [exp.to_identifier(_ITEM), exp.to_identifier(_PLACE)]
+    parameters = [exp.to_identifier(ITEM), exp.to_identifier(_PLACE)]
     again = exp.Lambda(this=exp.and_(is_not_null(item), before), expressions=parameters)
     return exp.GT(this=call("LEN", call("LIST_FILTER", listed, again)), expression=number(0))
-
-
-def _function(body: exp.Expr) -> exp.Expr:
-    return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
 
 
 def _in_zone(value: Value, raw: exp.Expr, zone: str) -> Value:

@@ -14,7 +14,8 @@ from contract_checks.datatypes import category_of, field_type, is_open_document,
 from contract_checks.metrics import EACH, ITEMS, MAP_KEYS, Condition, FieldPath, field_text
 from contract_checks.sql.interface import Sql, Unmeasurable, Value, is_not_null, number, text
 
-_ITEM = "_item"
+ITEM = "_item"
+"""What a function over a list calls the item that it is given."""
 
 
 class ListSql(Sql):
@@ -52,7 +53,7 @@ class ListSql(Sql):
 
     @override
     def value(self, path: FieldPath) -> Value:
-        if _last(path) is not None:
+        if last_of_many(path) is not None:
             raise Unmeasurable(f"{field_text(path)} stands for many values of a row; this needs a single one")
         column = self._column(path)
         top: exp.Expr = exp.column(column.name, quoted=True)
@@ -77,21 +78,21 @@ class ListSql(Sql):
 
     @override
     def violations(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().violations(path, condition)
         return self._summed(self.count_of(self._offending_items(path, last, condition)))
 
     @override
     def offends(self, path: FieldPath, condition: Condition) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().offends(path, condition)
         return exp.GT(this=self.count_of(self._offending_items(path, last, condition)), expression=number(0))
 
     @override
     def value_count(self, path: FieldPath) -> exp.Expr:
-        last = _last(path)
+        last = last_of_many(path)
         if last is None:
             return super().value_count(path)
         items, _ = self._items(path[: last + 1])
@@ -102,19 +103,19 @@ class ListSql(Sql):
 
     def _offending_items(self, path: FieldPath, last: int, condition: Condition) -> exp.Expr:
         items, item_type = self._items(path[: last + 1])
-        item = self._field(exp.column(_ITEM), item_type, path, last + 1)
-        return self.filtered(items, _function(self.breaks(condition, item)))
+        item = self._field(exp.column(ITEM), item_type, path, last + 1)
+        return self.filtered(items, of_item(self.breaks(condition, item)))
 
     def _items(self, path: FieldPath) -> tuple[exp.Expr, str]:
         """All values named by `path`, whose end is one of EACH, as one list, and the type of one of them."""
         outer, each = path[:-1], path[-1]
-        last = _last(outer)
+        last = last_of_many(outer)
         if last is None:
             return self._as_list(self.value(outer), outer, each)
         items, item_type = self._items(outer[: last + 1])
-        inner = self._field(exp.column(_ITEM), item_type, outer, last + 1)
+        inner = self._field(exp.column(ITEM), item_type, outer, last + 1)
         listed, inner_type = self._as_list(inner, outer, each)
-        return self.joined(self.mapped(items, _function(listed))), inner_type
+        return self.joined(self.mapped(items, of_item(listed))), inner_type
 
     def _as_list(self, value: Value, path: FieldPath, each: str) -> tuple[exp.Expr, str]:
         inner = field_type(value.native_type, (each,), self.dialect)
@@ -153,20 +154,21 @@ class ListSql(Sql):
     def repeated_items(self, value: Value) -> exp.Expr:
         if category_of(value.native_type, self.dialect) != "array":
             raise Unmeasurable(f"it needs an array, but the column is {value.native_type or value.category}")
-        there = self.filtered(value.expression, _function(is_not_null(exp.column(_ITEM))))
+        there = present(value.expression, self)
         return exp.LT(this=self.count_of(self.distinct(there)), expression=self.count_of(there))
 
 
 def present(items: exp.Expr, sql: ListSql) -> exp.Expr:
     """The items of a list that are not NULL."""
-    return sql.filtered(items, _function(is_not_null(exp.column(_ITEM))))
+    return sql.filtered(items, of_item(is_not_null(exp.column(ITEM))))
 
 
-def _last(path: FieldPath) -> int | None:
+def last_of_many(path: FieldPath) -> int | None:
     """Where the last segment that stands for many values is; None if every segment is a single value."""
     found = [index for index, segment in enumerate(path) if segment in EACH]
     return found[-1] if found else None
 
 
-def _function(body: exp.Expr) -> exp.Expr:
-    return exp.Lambda(this=body, expressions=[exp.to_identifier(_ITEM)])
+def of_item(body: exp.Expr) -> exp.Expr:
+    """The function of an item, called `ITEM` in it."""
+    return exp.Lambda(this=body, expressions=[exp.to_identifier(ITEM)])
